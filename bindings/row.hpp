@@ -1,0 +1,98 @@
+// Row: one row of numbers, read from whatever Python hands over.
+//
+// A float64 buffer or a list or tuple of floats and ints is read here; anything else, and anything
+// that is not a valid row, goes to the encoder, which converts it or refuses it in words.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "examples.hpp"
+#include "tree.hpp"
+
+namespace evertree {
+
+namespace nb = nanobind;
+
+class Row {
+   public:
+    Row(nb::handle source, std::span<const Kind> kinds, nb::handle encoder) {
+        if (kinds.size() > inline_.size()) {
+            heap_.resize(kinds.size());
+            values_ = heap_.data();
+        }
+        if (read(source.ptr(), kinds)) return;
+        const nb::object converted = encoder.attr("row")(source);
+        if (!read(converted.ptr(), kinds)) {
+            throw std::runtime_error("the encoder returned a row that is not valid");
+        }
+    }
+    Row(const Row&) = delete;
+    Row& operator=(const Row&) = delete;
+
+    const double* data() const { return values_; }
+
+   private:
+    bool read(PyObject* source, std::span<const Kind> kinds) {
+        const bool copied = PyList_CheckExact(source) || PyTuple_CheckExact(source)
+                                ? read_sequence(source, kinds.size())
+                                : read_buffer(source, kinds.size());
+        return copied && normalize(kinds);
+    }
+    bool read_sequence(PyObject* source, std::size_t n) {
+        if (static_cast<std::size_t>(PySequence_Fast_GET_SIZE(source)) != n) return false;
+        PyObject** const items = PySequence_Fast_ITEMS(source);
+        for (std::size_t j = 0; j < n; ++j) {
+            if (PyFloat_Check(items[j])) {
+                values_[j] = PyFloat_AS_DOUBLE(items[j]);
+            } else if (!PyLong_CheckExact(items[j]) || !read_int(items[j], values_[j])) {
+                return false;
+            }
+        }
+        return true;
+    }
+    static bool read_int(PyObject* source, double& out) {
+        int overflow = 0;
+        const long long whole = PyLong_AsLongLongAndOverflow(source, &overflow);
+        out = static_cast<double>(whole);
+        return overflow == 0 && std::abs(out) <= 9007199254740992.0;
+    }
+    bool read_buffer(PyObject* source, std::size_t n) {
+        if (!PyObject_CheckBuffer(source)) return false;
+        Py_buffer view;
+        if (PyObject_GetBuffer(source, &view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) != 0) {
+            PyErr_Clear();
+            return false;
+        }
+        const bool fits = view.ndim == 1 && view.itemsize == sizeof(double) &&
+                          static_cast<std::size_t>(view.shape[0]) == n && view.format != nullptr &&
+                          std::strcmp(view.format, "d") == 0;
+        if (fits) std::memcpy(values_, view.buf, n * sizeof(double));
+        PyBuffer_Release(&view);
+        return fits;
+    }
+    // Values are finite or missing; categories are whole numbers from 0 to 2^53.
+    bool normalize(std::span<const Kind> kinds) {
+        bool valid = true;
+        for (std::size_t j = 0; j < kinds.size(); ++j) {
+            const double v = values_[j];
+            valid &= !std::isinf(v);
+            if (kinds[j] == Kind::categorical && !is_missing(v)) {
+                valid &= v >= 0 && v < 9007199254740992.0 && v == std::floor(v);
+            }
+            values_[j] = normalized(v);
+        }
+        return valid;
+    }
+
+    std::array<double, 64> inline_;
+    std::vector<double> heap_;
+    double* values_ = inline_.data();
+};
+
+}  // namespace evertree

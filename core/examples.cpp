@@ -1,0 +1,166 @@
+#include "examples.hpp"
+
+#include <bit>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace evertree {
+
+namespace {
+
+std::uint64_t mixed(std::uint64_t h) {
+    h ^= h >> 32;
+    h *= 0xd6e8feb86659fd93u;
+    h ^= h >> 32;
+    h *= 0xd6e8feb86659fd93u;
+    return h ^ (h >> 32);
+}
+
+std::uint32_t id_hash(ExampleId id) {
+    return static_cast<std::uint32_t>(mixed(static_cast<std::uint64_t>(id)));
+}
+
+}  // namespace
+
+void SlotIndex::place(std::vector<Entry>& entries, Entry entry) noexcept {
+    const std::size_t mask = entries.size() - 1;
+    std::size_t at = entry.hash & mask;
+    while (entries[at].slot != kNoSlot) at = (at + 1) & mask;
+    entries[at] = entry;
+}
+
+void SlotIndex::reserve(std::size_t count) {
+    if (count * 4 <= entries_.size() * 3) return;
+    std::vector<Entry> larger(std::bit_ceil(count * 4 / 3 + 1));
+    for (const Entry& entry : entries_)
+        if (entry.slot != kNoSlot) place(larger, entry);
+    entries_.swap(larger);
+}
+
+void SlotIndex::insert(std::uint32_t hash, Slot slot) noexcept {
+    place(entries_, Entry{hash, slot});
+}
+
+std::size_t SlotIndex::position(std::uint32_t hash, Slot slot) const noexcept {
+    std::size_t at = hash & mask();
+    while (entries_[at].slot != slot) at = (at + 1) & mask();
+    return at;
+}
+
+void SlotIndex::replace(std::uint32_t hash, Slot from, Slot to) noexcept {
+    entries_[position(hash, from)].slot = to;
+}
+
+void SlotIndex::erase(std::uint32_t hash, Slot slot) noexcept {
+    std::size_t hole = position(hash, slot);
+    // Entries behind the hole move up unless that would put them before their own place.
+    for (std::size_t at = (hole + 1) & mask(); entries_[at].slot != kNoSlot;
+         at = (at + 1) & mask()) {
+        const std::size_t home = entries_[at].hash & mask();
+        if (((at - home) & mask()) >= ((at - hole) & mask())) {
+            entries_[hole] = entries_[at];
+            hole = at;
+        }
+    }
+    entries_[hole] = Entry{};
+}
+
+Examples::Examples(std::size_t n_features)
+    : n_features_(n_features), record_bytes_(sizeof(Head) + n_features * sizeof(double)) {}
+
+void Examples::reserve(std::size_t more) {
+    if (size_ + more > kMaxExamples) throw std::bad_alloc();
+    by_id_.reserve(size_ + more);
+    by_value_.reserve(size_ + more);
+    const std::size_t capacity = chunks_.size() << kChunkBits;
+    const std::size_t fresh = more > slots_free_ ? more - slots_free_ : 0;
+    for (std::size_t have = capacity; have < slots_used_ + fresh; have += kChunkMask + 1) {
+        chunks_.emplace_back(new std::byte[record_bytes_ << kChunkBits]);
+    }
+}
+
+Slot Examples::stage(const double* x, ClassId label, ExampleId id) noexcept {
+    Slot slot = first_free_;
+    if (slot != kNoSlot) {
+        first_free_ = head(slot).next_equal;
+        --slots_free_;
+    } else {
+        slot = static_cast<Slot>(slots_used_++);
+    }
+    new (record(slot)) Head{id, label, 0, kNoSlot, kNoSlot, false};
+    auto* const values = reinterpret_cast<double*>(record(slot) + sizeof(Head));
+    for (std::size_t j = 0; j < n_features_; ++j) values[j] = normalized(x[j]);
+    return slot;
+}
+
+void Examples::discard(Slot slot) noexcept {
+    // Erased means erased: nothing of the values stays behind in a free slot.
+    std::memset(record(slot) + sizeof(Head), 0, n_features_ * sizeof(double));
+    head(slot).is_active = false;
+    head(slot).next_equal = first_free_;
+    first_free_ = slot;
+    ++slots_free_;
+}
+
+void Examples::admit(Slot slot) noexcept {
+    Head& own = head(slot);
+    by_id_.insert(id_hash(own.id), slot);
+    const std::uint32_t hash = value_hash(x(slot), own.label);
+    const Slot equal = find(hash, x(slot), own.label);
+    if (equal == kNoSlot) {
+        by_value_.insert(hash, slot);
+    } else {
+        own.next_equal = equal;
+        head(equal).previous_equal = slot;
+        by_value_.replace(hash, equal, slot);
+    }
+    own.is_active = true;
+    ++size_;
+}
+
+void Examples::remove(Slot slot) noexcept {
+    const Head& own = head(slot);
+    by_id_.erase(id_hash(own.id), slot);
+    if (own.next_equal != kNoSlot) head(own.next_equal).previous_equal = own.previous_equal;
+    if (own.previous_equal != kNoSlot) {
+        head(own.previous_equal).next_equal = own.next_equal;
+    } else {
+        const std::uint32_t hash = value_hash(x(slot), own.label);
+        if (own.next_equal != kNoSlot) {
+            by_value_.replace(hash, slot, own.next_equal);
+        } else {
+            by_value_.erase(hash, slot);
+        }
+    }
+    --size_;
+    discard(slot);
+}
+
+Slot Examples::find(ExampleId id) const {
+    return by_id_.find(id_hash(id), [&](Slot slot) { return head(slot).id == id; });
+}
+
+Slot Examples::find(const double* x, ClassId label) const {
+    return find(value_hash(x, label), x, label);
+}
+
+Slot Examples::find(std::uint32_t hash, const double* x, ClassId label) const {
+    return by_value_.find(hash, [&](Slot slot) {
+        return head(slot).label == label && same_x(this->x(slot), x);
+    });
+}
+
+bool Examples::same_x(const double* x, const double* y) const {
+    return std::memcmp(x, y, n_features_ * sizeof(double)) == 0;
+}
+
+std::uint32_t Examples::value_hash(const double* x, ClassId label) const {
+    std::uint64_t h = label;
+    for (std::size_t j = 0; j < n_features_; ++j) {
+        h = (std::rotl(h, 27) ^ std::bit_cast<std::uint64_t>(x[j])) * 0x9e3779b97f4a7c15u;
+    }
+    return static_cast<std::uint32_t>(mixed(h));
+}
+
+}  // namespace evertree

@@ -1,0 +1,128 @@
+// Examples: the active multiset S. Each example is stored once and found by id or by value.
+//
+// An example lives in a slot, whose number does not change while it is active. A new example is
+// first staged (it has a slot, nobody finds it), then admitted or discarded: that is how an update
+// can be prepared completely before anything changes. Values are bit for bit comparable: the one
+// missing value is kMissing and -0.0 does not occur (see `normalized`).
+//
+// Equal examples form a list, the last admitted first; the value index knows the head of each list.
+//
+// Must not know: nodes, rules. (`position_in_leaf` is the tree's; it lives here for its locality.)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <vector>
+
+namespace evertree {
+
+using Slot = std::uint32_t;
+using ClassId = std::uint32_t;
+using ExampleId = std::int64_t;
+
+inline constexpr Slot kNoSlot = 0xffffffff;
+inline constexpr std::size_t kMaxExamples = std::size_t{1} << 30;
+inline constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+
+inline bool is_missing(double value) { return value != value; }
+// Adding 0.0 turns -0.0 into 0.0; every NaN becomes the same NaN.
+inline double normalized(double value) { return is_missing(value) ? kMissing : value + 0.0; }
+
+// A hash table from keys that the caller compares to slots; open addressing, linear probing.
+class SlotIndex {
+   public:
+    void reserve(std::size_t count);
+    void insert(std::uint32_t hash, Slot slot) noexcept;
+    void erase(std::uint32_t hash, Slot slot) noexcept;
+    void replace(std::uint32_t hash, Slot from, Slot to) noexcept;
+
+    template <typename IsWanted>
+    Slot find(std::uint32_t hash, IsWanted is_wanted) const {
+        if (entries_.empty()) return kNoSlot;
+        for (std::size_t at = hash & mask();; at = (at + 1) & mask()) {
+            const Entry& entry = entries_[at];
+            if (entry.slot == kNoSlot) return kNoSlot;
+            if (entry.hash == hash && is_wanted(entry.slot)) return entry.slot;
+        }
+    }
+
+   private:
+    struct Entry {
+        std::uint32_t hash = 0;
+        Slot slot = kNoSlot;
+    };
+    std::size_t mask() const { return entries_.size() - 1; }
+    std::size_t position(std::uint32_t hash, Slot slot) const noexcept;
+    static void place(std::vector<Entry>& entries, Entry entry) noexcept;
+
+    std::vector<Entry> entries_;  // a power of two, at most 3/4 full
+};
+
+class Examples {
+   public:
+    explicit Examples(std::size_t n_features);
+
+    std::size_t n_features() const { return n_features_; }
+    std::size_t size() const { return size_; }
+
+    // Makes room for `more` examples, so that stage and admit cannot fail.
+    void reserve(std::size_t more);
+    // The values are normalized on the way in.
+    Slot stage(const double* x, ClassId label, ExampleId id) noexcept;
+    void admit(Slot slot) noexcept;
+    void discard(Slot slot) noexcept;
+    void remove(Slot slot) noexcept;
+
+    Slot find(ExampleId id) const;
+    // The last admitted of the examples equal to (x, label), x normalized; the others follow by
+    // next_equal.
+    Slot find(const double* x, ClassId label) const;
+    Slot next_equal(Slot slot) const { return head(slot).next_equal; }
+
+    const double* x(Slot slot) const {
+        return reinterpret_cast<const double*>(record(slot) + sizeof(Head));
+    }
+    ClassId label(Slot slot) const { return head(slot).label; }
+    ExampleId id(Slot slot) const { return head(slot).id; }
+    std::uint32_t& position_in_leaf(Slot slot) { return head(slot).position_in_leaf; }
+    std::uint32_t position_in_leaf(Slot slot) const { return head(slot).position_in_leaf; }
+    bool same_x(const double* x, const double* y) const;
+
+    // For going through all of them: slots below slots_end are active, staged or free.
+    Slot slots_end() const { return static_cast<Slot>(slots_used_); }
+    bool is_active(Slot slot) const { return head(slot).is_active; }
+
+   private:
+    struct Head {
+        ExampleId id;
+        ClassId label;
+        std::uint32_t position_in_leaf;
+        Slot next_equal;
+        Slot previous_equal;
+        bool is_active;
+    };
+    static constexpr std::size_t kChunkBits = 9;  // examples of a chunk: memory grows smoothly
+    static constexpr std::size_t kChunkMask = (std::size_t{1} << kChunkBits) - 1;
+
+    std::byte* record(Slot slot) const {
+        return chunks_[slot >> kChunkBits].get() + (slot & kChunkMask) * record_bytes_;
+    }
+    Head& head(Slot slot) { return *reinterpret_cast<Head*>(record(slot)); }
+    const Head& head(Slot slot) const { return *reinterpret_cast<const Head*>(record(slot)); }
+    std::uint32_t value_hash(const double* x, ClassId label) const;
+    Slot find(std::uint32_t hash, const double* x, ClassId label) const;
+
+    std::size_t n_features_;
+    std::size_t record_bytes_;
+    std::size_t size_ = 0;
+    std::size_t slots_used_ = 0;
+    std::size_t slots_free_ = 0;
+    Slot first_free_ = kNoSlot;  // free slots are chained by next_equal
+    std::vector<std::unique_ptr<std::byte[]>> chunks_;
+    SlotIndex by_id_;
+    SlotIndex by_value_;
+};
+
+}  // namespace evertree

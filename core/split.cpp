@@ -1,0 +1,642 @@
+#include "split.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+namespace evertree {
+
+namespace {
+
+constexpr std::size_t kMaxCountedValues = 4096;
+
+// The threshold between two neighbouring values: their midpoint, correctly rounded, or the lower
+// one where the midpoint is not below the upper.
+double midpoint(double low, double high) {
+    double middle = (low + high) / 2;
+    if (!std::isfinite(middle)) middle = low / 2 + high / 2;
+    return middle < high ? middle : low;
+}
+
+}  // namespace
+
+// A cut holds the two sides of a split while values move from right to left. Its score ranks the
+// splits of one set; scores closer than the doubt are compared exactly.
+struct SplitSearch::TwoClassCut {
+    std::span<const ClassCount> counts;
+    const double* inverse;
+    std::uint32_t size, ones;
+    std::uint32_t left = 0, left_ones = 0;
+
+    void reset() { left = left_ones = 0; }
+    static std::uint32_t class_of(std::uint32_t element, const std::uint32_t*) {
+        return (element >> 30) & 1;
+    }
+    void move(std::uint32_t label) {
+        ++left;
+        left_ones += label;
+    }
+    void move_back(std::uint32_t label) {
+        --left;
+        left_ones -= label;
+    }
+    bool is_empty(const std::uint32_t* group) const { return (group[0] | group[1]) == 0; }
+    void move(const std::uint32_t* group) {
+        left += group[0] + group[1];
+        left_ones += group[1];
+    }
+    void move_back(const std::uint32_t* group) {
+        left -= group[0] + group[1];
+        left_ones -= group[1];
+    }
+    // mass = 2 * (ones - score)
+    double score() const {
+        const double on_left = left_ones, on_right = ones - left_ones;
+        return on_left * on_left * inverse[left] + on_right * on_right * inverse[size - left];
+    }
+    double score_to_reach(const Sides& best) const {
+        return (purity(best) - size) / 2 + ones - 1e-12 * size;
+    }
+    Sides sides() const {
+        const auto tally = [](std::uint64_t n, std::uint64_t n_ones) {
+            return Tally{n, n_ones * n_ones + (n - n_ones) * (n - n_ones)};
+        };
+        return {tally(left, left_ones), tally(size - left, ones - left_ones)};
+    }
+};
+
+struct SplitSearch::ManyClassCut {
+    std::span<const ClassCount> counts;
+    const double* inverse;
+    std::uint32_t size;
+    std::uint32_t n_classes;
+    std::uint32_t *left_counts, *right_counts;
+    std::uint32_t left = 0;
+    std::uint64_t left_squares = 0, right_squares = 0;
+
+    void reset() {
+        left = 0;
+        left_squares = right_squares = 0;
+        for (const ClassCount& c : counts) {
+            left_counts[c.label] = 0;
+            right_counts[c.label] = c.count;
+            right_squares += std::uint64_t{c.count} * c.count;
+        }
+    }
+    static std::uint32_t class_of(std::uint32_t element, const std::uint32_t* classes) {
+        return classes[element & kRow];
+    }
+    void move(std::uint32_t label, std::uint32_t count) {
+        const std::uint64_t n = count;
+        left_squares += n * (2 * std::uint64_t{left_counts[label]} + n);
+        right_squares -= n * (2 * std::uint64_t{right_counts[label]} - n);
+        left_counts[label] += count;
+        right_counts[label] -= count;
+        left += count;
+    }
+    void move_back(std::uint32_t label, std::uint32_t count) {
+        const std::uint64_t n = count;
+        left_squares -= n * (2 * std::uint64_t{left_counts[label]} - n);
+        right_squares += n * (2 * std::uint64_t{right_counts[label]} + n);
+        left_counts[label] -= count;
+        right_counts[label] += count;
+        left -= count;
+    }
+    void move(std::uint32_t label) { move(label, 1); }
+    void move_back(std::uint32_t label) { move_back(label, 1); }
+    bool is_empty(const std::uint32_t* group) const {
+        return std::all_of(group, group + n_classes, [](std::uint32_t n) { return n == 0; });
+    }
+    void move(const std::uint32_t* group) {
+        for (const ClassCount& c : counts) move(c.label, group[c.label]);
+    }
+    void move_back(const std::uint32_t* group) {
+        for (const ClassCount& c : counts) move_back(c.label, group[c.label]);
+    }
+    double score() const {
+        return static_cast<double>(left_squares) * inverse[left] +
+               static_cast<double>(right_squares) * inverse[size - left];
+    }
+    double score_to_reach(const Sides& best) const { return purity(best) - 1e-12 * size; }
+    Sides sides() const { return {{left, left_squares}, {size - left, right_squares}}; }
+};
+
+// The search of one segment: the best so far, and the feature at hand.
+template <typename Cut>
+struct SplitSearch::Search {
+    const Segment& segment;
+    Cut cut;
+    Cut cut_missing_left;
+    Candidate best;
+    double to_reach = -1.0;
+    std::uint32_t feature = 0;
+    bool counted = false;
+
+    void look(const Cut& at, bool missing_left, std::uint32_t begin, std::uint32_t end,
+              std::uint32_t last) {
+        if (at.score() >= to_reach) consider(at, missing_left, begin, end, last);
+    }
+    void consider(const Cut& at, bool missing_left, std::uint32_t begin, std::uint32_t end,
+                  std::uint32_t last) {
+        const Sides sides = at.sides();
+        if (best.found && !leaves_less(sides, best.sides)) return;
+        best.found = true;
+        best.sides = sides;
+        best.split.feature = feature;
+        best.split.missing_left = missing_left;
+        best.left_begin = begin;
+        best.left_end = end;
+        best.last_left = last;
+        best.counted = counted;
+        to_reach = at.score_to_reach(sides);
+    }
+};
+
+// ---- loading ------------------------------------------------------------------------------------
+
+void SplitSearch::reserve(std::size_t n) {
+    const std::size_t n_elements = n * kinds_.size();
+    if (capacity_rows_ < n) {
+        capacity_rows_ = 0;
+        const std::size_t capacity = n < 65536 ? std::bit_ceil(n) : n;
+        rows_.reset(new std::uint32_t[capacity]);
+        spare_.reset(new std::uint32_t[capacity]);
+        goes_left_.reset(new std::uint8_t[capacity]);
+        capacity_rows_ = capacity;
+    }
+    if (capacity_elements_ < n_elements) {
+        capacity_elements_ = 0;
+        const std::size_t capacity = n < 65536 ? std::bit_ceil(n_elements) : n_elements;
+        elements_.reset(new std::uint32_t[capacity]);  // not touched before it is used
+        capacity_elements_ = capacity;
+    }
+    if (keyed_.size() < n) keyed_.resize(n);
+    while (inverse_.size() <= n) {
+        inverse_.push_back(1.0 / static_cast<double>(std::max<std::size_t>(inverse_.size(), 1)));
+    }
+}
+
+void SplitSearch::release() {
+    capacity_rows_ = capacity_elements_ = 0;
+    rows_.reset();
+    spare_.reset();
+    goes_left_.reset();
+    elements_.reset();
+    keyed_ = {};
+    sorter_.release();
+    ranks_ = {};
+    values_ = {};
+    counts_ = {};
+    counts_free_ = {};
+    inverse_ = {};
+}
+
+Segment SplitSearch::load(const Examples& examples, std::span<const Slot> slots,
+                          std::span<const std::uint32_t> classes, std::uint32_t n_classes,
+                          Watch& watch) {
+    examples_ = &examples;
+    slots_ = slots;
+    classes_ = classes;
+    n_ = slots.size();
+    n_classes_ = n_classes;
+    reserve(n_);
+    std::iota(rows_.get(), rows_.get() + n_, 0u);
+    columns_.assign(kinds_.size(), Column{});
+    ranks_.clear();
+    values_.clear();
+    counts_size_ = 0;
+    features_.clear();
+    counts_free_.clear();
+    for (std::uint32_t block = 0; block < counts_.size(); ++block) counts_free_.push_back(block);
+
+    for (std::uint32_t feature = 0; feature < kinds_.size(); ++feature) {
+        const std::span<Keyed> keyed(keyed_.data(), n_);
+        for (std::uint32_t row = 0; row < n_; ++row) {
+            keyed[row] = {sort_key(examples.x(slots[row])[feature]), row};
+        }
+        sorter_.sort(keyed);
+        watch.worked(n_ * 10);
+        load_column(feature, keyed);
+    }
+    Segment whole;
+    whole.end = static_cast<std::uint32_t>(n_);
+    whole.n_features = static_cast<std::uint32_t>(features_.size());
+    if (counts_size_ > 0) {
+        whole.counts = take_counts();
+        for (const std::uint32_t entry : features_) {
+            if ((entry & kCounted) == 0) continue;
+            const Column& column = columns_[entry & ~kCounted];
+            count(column, whole, counts_[whole.counts].data() + column.counts_at);
+            watch.worked(n_);
+        }
+    }
+    return whole;
+}
+
+void SplitSearch::load_column(std::uint32_t feature, std::span<Keyed> keyed) {
+    Column& column = columns_[feature];
+    column.n_values = 1;
+    for (std::size_t i = 1; i < n_; ++i) column.n_values += keyed[i].key != keyed[i - 1].key;
+    if (column.n_values == 1) return;
+    column.any_missing = is_missing(value_of_key(keyed.back().key));
+    if (counting_pays(column, n_)) {
+        load_counted(feature, keyed);
+        features_.push_back(feature | kCounted);
+    } else {
+        load_sorted(feature, 0, keyed);
+        features_.push_back(feature);
+    }
+}
+
+void SplitSearch::load_counted(std::uint32_t feature, std::span<const Keyed> keyed) {
+    Column& column = columns_[feature];
+    column.ranks_at = static_cast<std::uint32_t>(ranks_.size() / n_);
+    column.values_at = static_cast<std::uint32_t>(values_.size());
+    column.counts_at = static_cast<std::uint32_t>(counts_size_);
+    ranks_.resize(ranks_.size() + n_);
+    counts_size_ += std::size_t{column.n_values} * n_classes_;
+    std::uint16_t* const rank_of = ranks_.data() + std::size_t{column.ranks_at} * n_;
+    std::uint16_t rank = 0;
+    for (std::size_t i = 0; i < n_; ++i) {
+        if (i > 0 && keyed[i].key != keyed[i - 1].key) ++rank;
+        if (values_.size() == column.values_at + rank) values_.push_back(value_of_key(keyed[i].key));
+        rank_of[keyed[i].row] = rank;
+    }
+}
+
+void SplitSearch::load_sorted(std::uint32_t feature, std::uint32_t begin,
+                              std::span<const Keyed> keyed) {
+    std::uint32_t* out = elements(feature) + begin;
+    std::uint64_t previous = ~keyed[0].key;
+    for (const Keyed& item : keyed) {
+        *out++ = tagged(item.row) | (item.key != previous ? kNewValue : 0);
+        previous = item.key;
+    }
+}
+
+std::uint32_t SplitSearch::tagged(std::uint32_t row) const {
+    return n_classes_ == 2 && classes_[row] == 1 ? row | kClassOne : row;
+}
+
+bool SplitSearch::counting_pays(const Column& column, std::size_t n_rows) const {
+    return column.n_values <= kMaxCountedValues &&
+           2 * std::size_t{column.n_values} * n_classes_ <= n_rows;
+}
+
+bool SplitSearch::any_counting_pays(const Segment& segment, std::size_t n_rows) const {
+    const std::uint32_t* const list = features_.data() + segment.features_at;
+    return std::any_of(list, list + segment.n_features, [&](std::uint32_t entry) {
+        return (entry & kCounted) != 0 && counting_pays(columns_[entry & ~kCounted], n_rows);
+    });
+}
+
+// ---- searching ----------------------------------------------------------------------------------
+
+Candidate SplitSearch::best(Segment& segment, std::span<const ClassCount> counts, Watch& watch) {
+    if (n_classes_ == 2) {
+        const std::uint32_t ones = counts[0].label == 1   ? counts[0].count
+                                   : counts.size() == 2 ? counts[1].count
+                                                        : 0;
+        const TwoClassCut cut{counts, inverse_.data(), segment.size(), ones};
+        Search<TwoClassCut> found{segment, cut, cut, {}};
+        search(segment, found, watch);
+        set_value(found.best);
+        return found.best;
+    }
+    const std::size_t k = n_classes_;
+    if (many_.size() < 4 * k) many_.resize(4 * k);
+    std::uint32_t* const m = many_.data();
+    ManyClassCut cut{counts, inverse_.data(), segment.size(), n_classes_, m, m + k};
+    ManyClassCut cut_missing_left = cut;
+    cut_missing_left.left_counts = m + 2 * k;
+    cut_missing_left.right_counts = m + 3 * k;
+    Search<ManyClassCut> found{segment, cut, cut_missing_left, {}};
+    search(segment, found, watch);
+    set_value(found.best);
+    return found.best;
+}
+
+// Goes through the features and keeps those that vary as the segment's new list.
+template <typename Cut>
+void SplitSearch::search(Segment& segment, Search<Cut>& search, Watch& watch) {
+    // Segments are searched last in, first out: behind this one's list there is nothing alive.
+    const std::uint32_t from = segment.features_at, n = segment.n_features;
+    features_.resize(from + n);
+    for (std::uint32_t i = 0; i < n; ++i) {
+        // Nothing beats a split that leaves no mass, a tie would lose, and both sides are leaves.
+        if (search.best.found && mass(search.best.sides) == 0.0) break;
+        std::uint32_t entry = features_[from + i];
+        const std::uint32_t feature = entry & ~kCounted;
+        const Column& column = columns_[feature];
+        if ((entry & kCounted) != 0 && !counting_pays(column, segment.size())) {
+            to_sorted(feature, segment);
+            entry = feature;
+        }
+        search.feature = feature;
+        search.counted = (entry & kCounted) != 0;
+        const bool categorical = kinds_[feature] == Kind::categorical;
+        const bool varies =
+            search.counted
+                ? (categorical ? search_counted_categories(search) : search_counted(search))
+                : (categorical ? search_sorted_categories(search) : search_sorted(search));
+        if (varies) features_.push_back(entry);
+        watch.worked(segment.size());
+    }
+    segment.features_at = from + n;
+    segment.n_features = static_cast<std::uint32_t>(features_.size()) - segment.features_at;
+}
+
+// Each search answers whether the feature varies at all.
+template <typename Cut>
+bool SplitSearch::search_sorted(Search<Cut>& search) const {
+    const std::uint32_t begin = search.segment.begin, end = search.segment.end;
+    const std::uint32_t* const element = elements(search.feature);
+    const std::uint32_t present_end = missing_begin(search.feature, search.segment);
+    Cut& cut = search.cut;
+    cut.reset();
+    bool varies = false;
+    if (present_end == end) {
+        for (std::uint32_t i = begin; i + 1 < end; ++i) {
+            cut.move(Cut::class_of(element[i], classes_.data()));
+            if ((element[i + 1] & kNewValue) == 0) continue;
+            varies = true;
+            search.look(cut, 2 * cut.left >= cut.size, begin, i + 1, i);
+        }
+        return varies;
+    }
+    if (present_end == begin) return false;
+    Cut& cut_missing_left = search.cut_missing_left;
+    cut_missing_left.reset();
+    for (std::uint32_t i = present_end; i < end; ++i) {
+        cut_missing_left.move(Cut::class_of(element[i], classes_.data()));
+    }
+    for (std::uint32_t i = begin; i < present_end; ++i) {
+        const std::uint32_t label = Cut::class_of(element[i], classes_.data());
+        cut.move(label);
+        cut_missing_left.move(label);
+        if ((element[i + 1] & kNewValue) == 0) continue;
+        // Behind the largest value only the missing remain, and they must go right.
+        if (i + 1 < present_end) search.look(cut_missing_left, true, begin, i + 1, i);
+        search.look(cut, false, begin, i + 1, i);
+    }
+    return true;
+}
+
+template <typename Cut>
+bool SplitSearch::search_sorted_categories(Search<Cut>& search) const {
+    const std::uint32_t begin = search.segment.begin, end = search.segment.end;
+    const std::uint32_t* const element = elements(search.feature);
+    Cut& cut = search.cut;
+    cut.reset();
+    for (std::uint32_t group = begin, next; group < end; group = next) {
+        next = group;
+        do {
+            cut.move(Cut::class_of(element[next], classes_.data()));
+            ++next;
+        } while (next < end && (element[next] & kNewValue) == 0);
+        if (next - group == end - begin) return false;
+        search.look(cut, next == end && is_missing_at(search.feature, group), group, next, group);
+        for (std::uint32_t i = group; i < next; ++i) {
+            cut.move_back(Cut::class_of(element[i], classes_.data()));
+        }
+    }
+    return true;
+}
+
+template <typename Cut>
+bool SplitSearch::search_counted(Search<Cut>& search) const {
+    const Column& column = columns_[search.feature];
+    const std::uint32_t* const counts = counts_[search.segment.counts].data() + column.counts_at;
+    const std::uint32_t n_present = column.n_values - (column.any_missing ? 1u : 0u);
+    const std::uint32_t* const missing = counts + std::size_t{n_present} * n_classes_;
+    Cut &cut = search.cut, &cut_missing_left = search.cut_missing_left;
+    cut.reset();
+    const bool any_missing = column.any_missing && !cut.is_empty(missing);
+    if (any_missing) {
+        cut_missing_left.reset();
+        cut_missing_left.move(missing);
+    }
+    constexpr std::uint32_t none = 0xffffffff;
+    std::uint32_t last = none;
+    bool varies = false;
+    for (std::uint32_t rank = 0; rank < n_present; ++rank) {
+        const std::uint32_t* const group = counts + std::size_t{rank} * n_classes_;
+        if (cut.is_empty(group)) continue;
+        if (last != none) {
+            varies = true;
+            if (any_missing) search.look(cut_missing_left, true, 0, rank, last);
+            search.look(cut, !any_missing && 2 * cut.left >= cut.size, 0, rank, last);
+        }
+        cut.move(group);
+        if (any_missing) cut_missing_left.move(group);
+        last = rank;
+    }
+    if (!any_missing || last == none) return varies;
+    search.look(cut, false, 0, n_present, last);
+    return true;
+}
+
+template <typename Cut>
+bool SplitSearch::search_counted_categories(Search<Cut>& search) const {
+    const Column& column = columns_[search.feature];
+    const std::uint32_t* const counts = counts_[search.segment.counts].data() + column.counts_at;
+    Cut& cut = search.cut;
+    cut.reset();
+    for (std::uint32_t rank = 0; rank < column.n_values; ++rank) {
+        const std::uint32_t* const group = counts + std::size_t{rank} * n_classes_;
+        if (cut.is_empty(group)) continue;
+        cut.move(group);
+        if (cut.left == cut.size) return false;
+        const bool missing = column.any_missing && rank + 1 == column.n_values;
+        search.look(cut, missing, rank, rank + 1, rank);
+        cut.move_back(group);
+    }
+    return true;
+}
+
+void SplitSearch::set_value(Candidate& best) const {
+    if (!best.found) return;
+    Split& split = best.split;
+    split.kind = kinds_[split.feature];
+    const auto value = [&](std::uint32_t at) {
+        return best.counted ? values_[columns_[split.feature].values_at + at]
+                            : value_at(split.feature, at);
+    };
+    split.value = value(best.last_left);
+    if (split.kind == Kind::categorical) return;
+    const double next = value(best.left_end);
+    if (!is_missing(next)) split.value = midpoint(split.value, next);
+}
+
+// ---- dividing -----------------------------------------------------------------------------------
+
+bool SplitSearch::is_missing_at(std::uint32_t feature, std::uint32_t position) const {
+    return columns_[feature].any_missing && is_missing(value_at(feature, position));
+}
+
+std::uint32_t SplitSearch::missing_begin(std::uint32_t feature, const Segment& segment) const {
+    if (!is_missing_at(feature, segment.end - 1)) return segment.end;
+    std::uint32_t present = segment.begin, missing = segment.end - 1;
+    while (present < missing) {
+        const std::uint32_t middle = present + (missing - present) / 2;
+        if (is_missing_at(feature, middle)) {
+            missing = middle;
+        } else {
+            present = middle + 1;
+        }
+    }
+    return missing;
+}
+
+void SplitSearch::mark_left(const Segment& segment, const Candidate& split) {
+    if (split.counted) {
+        mark_left_counted(segment, split);
+    } else {
+        mark_left_sorted(segment, split);
+    }
+}
+
+void SplitSearch::mark_left_counted(const Segment& segment, const Candidate& split) {
+    const Column& column = columns_[split.split.feature];
+    const std::uint16_t* const rank_of = ranks(column);
+    const bool missing_left = split.split.missing_left && column.any_missing;
+    const std::uint32_t n_left = split.left_end - split.left_begin;
+    for (const std::uint32_t row : rows(segment.begin, segment.end)) {
+        const std::uint32_t rank = rank_of[row];
+        goes_left_[row] =
+            rank - split.left_begin < n_left || (missing_left && rank + 1 == column.n_values);
+    }
+}
+
+void SplitSearch::mark_left_sorted(const Segment& segment, const Candidate& split) {
+    const std::uint32_t feature = split.split.feature;
+    const std::uint32_t* const element = elements(feature);
+    const std::uint32_t missing =
+        split.split.missing_left ? missing_begin(feature, segment) : segment.end;
+    for (std::uint32_t i = segment.begin; i < segment.end; ++i) {
+        goes_left_[element[i] & kRow] =
+            (i >= split.left_begin && i < split.left_end) || i >= missing;
+    }
+}
+
+// Both partitions write to both sides and advance only one: which side is not predictable.
+void SplitSearch::partition_rows(const Segment& segment) {
+    std::uint32_t *left = rows_.get() + segment.begin, *right = spare_.get();
+    for (std::uint32_t i = segment.begin; i < segment.end; ++i) {
+        const std::uint32_t row = rows_[i];
+        const std::uint32_t goes_left = goes_left_[row];
+        *left = *right = row;
+        left += goes_left;
+        right += 1 - goes_left;
+    }
+    std::memcpy(left, spare_.get(),
+                static_cast<std::size_t>(right - spare_.get()) * sizeof(std::uint32_t));
+}
+
+void SplitSearch::partition_sorted(std::uint32_t feature, const Segment& segment) {
+    std::uint32_t* const element = elements(feature);
+    std::uint32_t *left = element + segment.begin, *right = spare_.get();
+    // A value is new on one side if any value between it and its neighbour there was new.
+    std::uint32_t left_new = kNewValue, right_new = kNewValue;
+    for (std::uint32_t i = segment.begin; i < segment.end; ++i) {
+        const std::uint32_t row = element[i] & ~kNewValue, is_new = element[i] & kNewValue;
+        const std::uint32_t goes_left = goes_left_[row & kRow];
+        left_new |= is_new;
+        right_new |= is_new;
+        *left = row | left_new;
+        *right = row | right_new;
+        left += goes_left;
+        right += 1 - goes_left;
+        left_new &= goes_left - 1;
+        right_new &= 0 - goes_left;
+    }
+    std::memcpy(left, spare_.get(),
+                static_cast<std::size_t>(right - spare_.get()) * sizeof(std::uint32_t));
+}
+
+void SplitSearch::divide(const Segment& segment, const Candidate& split, bool search_left,
+                         bool search_right, Segment& left, Segment& right, Watch& watch) {
+    mark_left(segment, split);
+    partition_rows(segment);
+    left = right = segment;
+    left.counts = right.counts = Segment::kNoCounts;
+    left.end = right.begin = segment.begin + static_cast<std::uint32_t>(split.sides.left.size);
+    watch.worked(segment.size());
+    if (!search_left && !search_right) return close(segment);
+    for (std::uint32_t i = 0; i < segment.n_features; ++i) {
+        const std::uint32_t entry = features_[segment.features_at + i];
+        if ((entry & kCounted) != 0) continue;
+        partition_sorted(entry, segment);
+        watch.worked(segment.size());
+    }
+    if (segment.counts == Segment::kNoCounts) return;
+    const bool left_smaller = left.size() <= right.size();
+    if (left_smaller) {
+        divide_counts(segment, left, search_left, right, search_right);
+    } else {
+        divide_counts(segment, right, search_right, left, search_left);
+    }
+    watch.worked(segment.size());
+}
+
+// Only the smaller side is counted; the larger one keeps the counts that remain.
+void SplitSearch::divide_counts(const Segment& segment, Segment& smaller, bool search_smaller,
+                                Segment& larger, bool search_larger) {
+    const std::size_t largest = search_larger ? larger.size() : smaller.size();
+    if (!any_counting_pays(segment, largest)) return close(segment);
+    const std::uint32_t block = take_counts();
+    std::uint32_t* const of_smaller = counts_[block].data();
+    std::uint32_t* const of_larger = counts_[segment.counts].data();
+    for (std::uint32_t i = 0; i < segment.n_features; ++i) {
+        const std::uint32_t entry = features_[segment.features_at + i];
+        if ((entry & kCounted) == 0) continue;
+        const Column& column = columns_[entry & ~kCounted];
+        if (!counting_pays(column, largest)) continue;
+        const std::size_t size = std::size_t{column.n_values} * n_classes_;
+        count(column, smaller, of_smaller + column.counts_at);
+        for (std::size_t c = column.counts_at; c < column.counts_at + size; ++c) {
+            of_larger[c] -= of_smaller[c];
+        }
+    }
+    (search_smaller ? smaller.counts : counts_free_.emplace_back()) = block;
+    (search_larger ? larger.counts : counts_free_.emplace_back()) = segment.counts;
+}
+
+void SplitSearch::count(const Column& column, const Segment& segment,
+                        std::uint32_t* counts) const {
+    std::fill_n(counts, std::size_t{column.n_values} * n_classes_, 0u);
+    const std::uint16_t* const rank_of = ranks(column);
+    for (const std::uint32_t row : rows(segment.begin, segment.end)) {
+        ++counts[std::size_t{rank_of[row]} * n_classes_ + classes_[row]];
+    }
+}
+
+std::uint32_t SplitSearch::take_counts() {
+    if (counts_free_.empty()) {
+        counts_.emplace_back(counts_size_);
+        return static_cast<std::uint32_t>(counts_.size() - 1);
+    }
+    const std::uint32_t block = counts_free_.back();
+    counts_free_.pop_back();
+    if (counts_[block].size() < counts_size_) counts_[block].resize(counts_size_);
+    return block;
+}
+
+void SplitSearch::close(const Segment& segment) {
+    if (segment.counts != Segment::kNoCounts) counts_free_.push_back(segment.counts);
+}
+
+// Too few rows for counting: the rows in the order of their ranks, from here on down.
+void SplitSearch::to_sorted(std::uint32_t feature, const Segment& segment) {
+    const std::uint16_t* const rank_of = ranks(columns_[feature]);
+    const std::span<Keyed> keyed(keyed_.data(), segment.size());
+    std::size_t i = 0;
+    for (const std::uint32_t row : rows(segment.begin, segment.end)) {
+        keyed[i++] = {rank_of[row], row};
+    }
+    sorter_.sort(keyed);
+    load_sorted(feature, segment.begin, keyed);
+}
+
+}  // namespace evertree

@@ -1,0 +1,221 @@
+#include "tree.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace evertree {
+
+// The root has a neighbour that is never used, so that every pair starts at an even number.
+Tree::Tree() : nodes_(2) {}
+
+NodeId Tree::leaf_of(const double* x) const {
+    NodeId id = kRoot;
+    while (!nodes_[id].is_leaf()) id = child(nodes_[id], x);
+    return id;
+}
+
+NodeId Tree::answering(const double* x) const {
+    NodeId id = leaf_of(x);
+    while (nodes_[id].tally.size == 0 && id != kRoot) id = nodes_[id].parent;
+    return id;
+}
+
+ClassId Tree::majority(NodeId id, std::span<const std::uint32_t> rank) const {
+    const auto precedes = [&](const ClassCount& a, const ClassCount& b) {
+        return a.count != b.count ? a.count > b.count : rank[a.label] < rank[b.label];
+    };
+    const auto all = counts(nodes_[id]);
+    return std::min_element(all.begin(), all.end(), precedes)->label;
+}
+
+void Tree::collect_rows(NodeId subtree, std::vector<Slot>& rows_out) const {
+    std::vector<NodeId> stack{subtree};
+    while (!stack.empty()) {
+        const Node& node = nodes_[stack.back()];
+        stack.pop_back();
+        if (node.is_leaf()) {
+            const auto own = rows(node);
+            rows_out.insert(rows_out.end(), own.begin(), own.end());
+        } else {
+            stack.push_back(node.right());
+            stack.push_back(node.left);
+        }
+    }
+}
+
+ClassCount* Tree::count_place(Node& node, ClassId label) noexcept {
+    ClassCount* const first = counts_.data(node.counts);
+    return std::lower_bound(first, first + node.n_classes, label,
+                            [](const ClassCount& c, ClassId l) { return c.label < l; });
+}
+
+bool Tree::has_class(NodeId id, ClassId label) const {
+    const auto all = counts(nodes_[id]);
+    return std::any_of(all.begin(), all.end(),
+                       [&](const ClassCount& c) { return c.label == label; });
+}
+
+void Tree::make_room_for_classes(NodeId id, std::size_t more) {
+    Node& node = nodes_[id];
+    counts_.grow(node.counts, node.n_classes, node.n_classes + more);
+}
+
+void Tree::make_room_for_rows(NodeId leaf, std::size_t more) {
+    Node& node = nodes_[leaf];
+    rows_.grow(node.rows, node.tally.size, node.tally.size + more);
+}
+
+void Tree::count_in(NodeId id, ClassId label) noexcept {
+    Node& node = nodes_[id];
+    ClassCount* const place = count_place(node, label);
+    ClassCount* const end = counts_.data(node.counts) + node.n_classes;
+    if (place == end || place->label != label) {
+        std::copy_backward(place, end, end + 1);
+        *place = ClassCount{label, 0};
+        ++node.n_classes;
+    }
+    node.tally.add(place->count++);
+}
+
+void Tree::count_out(NodeId id, ClassId label) noexcept {
+    Node& node = nodes_[id];
+    ClassCount* const place = count_place(node, label);
+    node.tally.remove(place->count--);
+    if (place->count == 0) {
+        std::copy(place + 1, counts_.data(node.counts) + node.n_classes, place);
+        --node.n_classes;
+    }
+}
+
+void Tree::list(NodeId leaf, Slot slot, Examples& examples) noexcept {
+    // The example has been counted in already: the last place is its own.
+    const Node& node = nodes_[leaf];
+    const auto position = static_cast<std::uint32_t>(node.tally.size - 1);
+    rows_.data(node.rows)[position] = slot;
+    examples.position_in_leaf(slot) = position;
+}
+
+void Tree::unlist(NodeId leaf, Slot slot, Examples& examples) noexcept {
+    // The example has been counted out already: the one behind the last takes its place.
+    const Node& node = nodes_[leaf];
+    Slot* const rows = rows_.data(node.rows);
+    const std::uint32_t position = examples.position_in_leaf(slot);
+    rows[position] = rows[node.tally.size];
+    examples.position_in_leaf(rows[position]) = position;
+}
+
+NodeId Tree::take_pair() {
+    if (first_free_pair_ == kNoNode) {
+        const auto pair = static_cast<NodeId>(nodes_.size());
+        nodes_.resize(nodes_.size() + 2);
+        n_nodes_ += 2;
+        return pair;
+    }
+    n_nodes_ += 2;
+    const NodeId pair = first_free_pair_;
+    first_free_pair_ = nodes_[pair].left;
+    nodes_[pair] = Node{};
+    nodes_[pair + 1] = Node{};
+    return pair;
+}
+
+void Tree::fill(Node& node, const PlannedNode& planned, const Plan& plan) {
+    const auto n_rows = planned.end - planned.begin;
+    const auto n_classes = planned.counts_end - planned.counts_begin;
+    node.floor_at_build = planned.floor;
+    node.tally = planned.tally;
+    node.built_size = n_rows;
+    node.built_inseparable = node.all_equal = planned.inseparable;
+    if (n_classes > 0) node.counts = counts_.take(n_classes);
+    node.n_classes = n_classes;
+    std::copy_n(plan.counts.data() + planned.counts_begin, n_classes, counts_.data(node.counts));
+    if (planned.split.kind == Kind::leaf && n_rows > 0) {
+        node.rows = rows_.take(n_rows);
+        std::copy_n(plan.rows.data() + planned.begin, n_rows, rows_.data(node.rows));
+    }
+}
+
+Node Tree::grow(const Plan& plan) {
+    Node grown;
+    // Where each planned node is put; the root stays outside until it is swapped in.
+    std::vector<NodeId> place(plan.nodes.size(), kNoNode);
+    try {
+        for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+            const PlannedNode& planned = plan.nodes[i];
+            const bool internal = planned.split.kind != Kind::leaf;
+            const NodeId pair = internal ? take_pair() : kNoNode;
+            Node& node = i == 0 ? grown : nodes_[place[i]];
+            if (internal) {
+                node.split = planned.split;
+                node.left = pair;
+                nodes_[pair].parent = nodes_[pair + 1].parent = place[i];
+                place[planned.left] = pair;
+                place[planned.left + 1] = pair + 1;
+            }
+            fill(node, planned, plan);
+        }
+    } catch (...) {
+        discard(grown);
+        throw;
+    }
+    return grown;
+}
+
+void Tree::free_below(Node& top) noexcept {
+    // No recursion and no stack of its own: a tree may be as deep as it has examples, and freeing
+    // must not allocate.
+    rows_.give_back(top.rows);
+    counts_.give_back(top.counts);
+    NodeId pending = kNoNode;  // pairs still to be freed, chained by the left node's parent
+    const auto push = [&](Node& node) {
+        if (node.is_leaf()) return;
+        nodes_[node.left].parent = pending;
+        pending = node.left;
+    };
+    push(top);
+    while (pending != kNoNode) {
+        const NodeId pair = pending;
+        pending = nodes_[pair].parent;
+        for (const NodeId id : {pair, pair + 1}) {
+            rows_.give_back(nodes_[id].rows);
+            counts_.give_back(nodes_[id].counts);
+            push(nodes_[id]);
+        }
+        n_nodes_ -= 2;
+        nodes_[pair].left = first_free_pair_;
+        first_free_pair_ = pair;
+    }
+}
+
+void Tree::discard(Node& grown) noexcept { free_below(grown); }
+
+void Tree::replace(NodeId at, const Node& grown, const Plan& plan, Examples& examples) noexcept {
+    Node& place = nodes_[at];
+    const NodeId parent = place.parent;
+    free_below(place);
+    place = grown;
+    place.parent = parent;
+    if (!place.is_leaf()) nodes_[place.left].parent = nodes_[place.right()].parent = at;
+    for (const PlannedNode& planned : plan.nodes) {
+        if (planned.split.kind != Kind::leaf) continue;
+        for (std::uint32_t i = planned.begin; i < planned.end; ++i) {
+            examples.position_in_leaf(plan.rows[i]) = i - planned.begin;
+        }
+    }
+}
+
+std::uint32_t Tree::depth() const {
+    std::uint32_t deepest = 0;
+    std::vector<std::pair<NodeId, std::uint32_t>> stack{{kRoot, 0}};
+    while (!stack.empty()) {
+        const auto [id, depth] = stack.back();
+        stack.pop_back();
+        deepest = std::max(deepest, depth);
+        if (nodes_[id].is_leaf()) continue;
+        stack.emplace_back(nodes_[id].left, depth + 1);
+        stack.emplace_back(nodes_[id].right(), depth + 1);
+    }
+    return deepest;
+}
+
+}  // namespace evertree

@@ -1,0 +1,198 @@
+// Tree: nodes, class counts, the leaf of an x, the label of an x.
+//
+// A node keeps counts, never rows; a leaf lists the slots of its examples. Siblings lie side by
+// side, so the right child is left + 1. What the maintenance rules need since the node's last build
+// (built_size, updates, deletions, floor) stands in the node, but only update.cpp reads it.
+//
+// Invariants (certify checks them): size and squares follow from the class counts, the counts of a
+// node are the sum of its children's, a leaf lists exactly the examples that route to it.
+//
+// A new subtree is planned (build.cpp), then grown beside the old one (`grow`, may fail), then
+// swapped in (`replace`, cannot fail).
+//
+// Must not know: how splits are found, when to rebuild.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "examples.hpp"
+#include "impurity.hpp"
+
+namespace evertree {
+
+using NodeId = std::uint32_t;
+inline constexpr NodeId kNoNode = 0xffffffff;
+inline constexpr NodeId kRoot = 0;
+
+struct ClassCount {
+    ClassId label;
+    std::uint32_t count;
+};
+
+// A place for up to 2^capacity_log2 elements in a BlockPool.
+struct Block {
+    static constexpr std::uint8_t kNoCapacity = 0xff;
+    std::uint32_t at = 0;
+    std::uint8_t capacity_log2 = kNoCapacity;
+
+    std::uint32_t capacity() const {
+        return capacity_log2 == kNoCapacity ? 0 : std::uint32_t{1} << capacity_log2;
+    }
+};
+
+// Blocks of 2^i elements in one array; freed blocks are chained through a side list that `take`
+// makes room for, so that giving back cannot fail.
+template <typename T>
+class BlockPool {
+   public:
+    Block take(std::size_t count) {
+        const auto log2 = static_cast<std::uint8_t>(std::bit_width(count > 1 ? count - 1 : 0));
+        std::vector<std::uint32_t>& freed = freed_[log2];
+        if (!freed.empty()) {
+            const Block block{freed.back(), log2};
+            freed.pop_back();
+            return block;
+        }
+        const std::size_t at = elements_.size();
+        // Room for every block of this size on the free list: give_back must not allocate.
+        if (freed.capacity() <= taken_[log2]) freed.reserve(2 * taken_[log2] + 4);
+        elements_.resize(at + (std::size_t{1} << log2));
+        ++taken_[log2];
+        return Block{static_cast<std::uint32_t>(at), log2};
+    }
+    void give_back(Block& block) noexcept {
+        if (block.capacity_log2 != Block::kNoCapacity) {
+            freed_[block.capacity_log2].push_back(block.at);
+        }
+        block = Block{};
+    }
+    // Room for `count` elements in the block, the first `used` of which are kept.
+    void grow(Block& block, std::size_t used, std::size_t count) {
+        if (count <= block.capacity()) return;
+        Block larger = take(count);
+        for (std::size_t i = 0; i < used; ++i) {
+            elements_[larger.at + i] = elements_[block.at + i];
+        }
+        give_back(block);
+        block = larger;
+    }
+    T* data(const Block& block) { return elements_.data() + block.at; }
+    const T* data(const Block& block) const { return elements_.data() + block.at; }
+
+   private:
+    std::vector<T> elements_;
+    std::vector<std::uint32_t> freed_[32];
+    std::size_t taken_[32] = {};
+};
+
+enum class Kind : std::uint8_t { leaf, real, categorical };
+
+struct Split {
+    double value = 0;  // threshold, or category (kMissing: the missing ones go left)
+    std::uint32_t feature = 0;
+    Kind kind = Kind::leaf;
+    bool missing_left = false;
+
+    bool goes_left(const double* x) const {
+        const double v = x[feature];
+        const bool below = kind == Kind::categorical ? v == value : v <= value;
+        return below || (missing_left && is_missing(v));
+    }
+};
+
+struct Node {
+    Split split;
+    double floor_at_build = 0;  // the mass that the split left when it was built: the least of all
+    Tally tally;
+    std::uint32_t built_size = 0;             // s(v)
+    std::uint32_t updates_since_build = 0;    // c(v)
+    std::uint32_t deletions_since_build = 0;  // what the floor has lost, in units of two
+    NodeId parent = kNoNode;
+    NodeId left = kNoNode;
+    std::uint32_t n_classes = 0;
+    Block counts;  // sorted by class, none of them zero
+    Block rows;    // of a leaf; as many as tally.size
+    bool built_inseparable = false;  // a leaf only because all its examples had the same x
+    bool all_equal = false;          // known: all its examples have the same x
+
+    bool is_leaf() const { return split.kind == Kind::leaf; }
+    NodeId right() const { return left + 1; }
+};
+
+// A subtree as Build returns it: parents before children, children side by side.
+struct PlannedNode {
+    Split split;
+    double floor = 0;
+    Tally tally;
+    std::uint32_t left = 0;  // in Plan::nodes
+    std::uint32_t begin = 0, end = 0;                 // in Plan::rows
+    std::uint32_t counts_begin = 0, counts_end = 0;   // in Plan::counts
+    bool inseparable = false;
+};
+struct Plan {
+    std::vector<PlannedNode> nodes;
+    std::vector<ClassCount> counts;
+    std::vector<Slot> rows;
+};
+
+class Tree {
+   public:
+    Tree();
+
+    const Node& operator[](NodeId id) const { return nodes_[id]; }
+    Node& operator[](NodeId id) { return nodes_[id]; }
+    const Node& root() const { return nodes_[kRoot]; }
+
+    NodeId child(const Node& node, const double* x) const {
+        return node.left + (node.split.goes_left(x) ? 0u : 1u);
+    }
+    NodeId leaf_of(const double* x) const;
+    // The leaf of x or, where that has become empty, its nearest ancestor that is not.
+    NodeId answering(const double* x) const;
+    // The most frequent class; of several, the one with the lowest rank. The node is not empty.
+    ClassId majority(NodeId id, std::span<const std::uint32_t> rank) const;
+
+    std::span<const ClassCount> counts(const Node& node) const {
+        return {counts_.data(node.counts), node.n_classes};
+    }
+    std::span<const Slot> rows(const Node& leaf) const {
+        return {rows_.data(leaf.rows), static_cast<std::size_t>(leaf.tally.size)};
+    }
+    void collect_rows(NodeId subtree, std::vector<Slot>& rows) const;
+
+    // Counting in and out. The make_room calls may fail and change nothing that can be seen; after
+    // them, `count_in` and `list` cannot fail.
+    void make_room_for_classes(NodeId id, std::size_t more);
+    void make_room_for_rows(NodeId leaf, std::size_t more);
+    bool has_class(NodeId id, ClassId label) const;
+    void count_in(NodeId id, ClassId label) noexcept;
+    void count_out(NodeId id, ClassId label) noexcept;
+    void list(NodeId leaf, Slot slot, Examples& examples) noexcept;
+    void unlist(NodeId leaf, Slot slot, Examples& examples) noexcept;
+
+    // A planned subtree with its own nodes and blocks, not yet reachable.
+    Node grow(const Plan& plan);
+    void discard(Node& grown) noexcept;
+    void replace(NodeId at, const Node& grown, const Plan& plan, Examples& examples) noexcept;
+
+    std::size_t n_nodes() const { return n_nodes_; }
+    std::size_t n_leaves() const { return (n_nodes_ + 1) / 2; }
+    std::uint32_t depth() const;
+
+   private:
+    NodeId take_pair();
+    void free_below(Node& node) noexcept;
+    void fill(Node& node, const PlannedNode& planned, const Plan& plan);
+    ClassCount* count_place(Node& node, ClassId label) noexcept;
+
+    std::vector<Node> nodes_;
+    NodeId first_free_pair_ = kNoNode;  // chained by Node::left
+    std::size_t n_nodes_ = 1;
+    BlockPool<Slot> rows_;
+    BlockPool<ClassCount> counts_;
+};
+
+}  // namespace evertree
