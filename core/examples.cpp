@@ -76,7 +76,7 @@ void Examples::reserve(std::size_t more) {
     const std::size_t capacity = chunks_.size() << kChunkBits;
     const std::size_t fresh = more > slots_free_ ? more - slots_free_ : 0;
     for (std::size_t have = capacity; have < slots_used_ + fresh; have += kChunkMask + 1) {
-        chunks_.emplace_back(new std::byte[record_bytes_ << kChunkBits]);
+        chunks_.push_back(std::unique_ptr<std::byte[]>(new std::byte[record_bytes_ << kChunkBits]));
     }
 }
 

@@ -1,0 +1,296 @@
+// The core on its own, without Python: what only C++ can test.
+//
+//   failing_allocations  every single allocation of an update is made to fail once; after each
+//                        failure tree, active set and audit are as before, and the same update
+//                        succeeds afterwards.
+//   interrupts           the same for every poll of the watch (Ctrl-C).
+//   exact_comparison     splits of equal mass compare equal, others as exact fractions do.
+//   sorting              the sorter against std::sort.
+// Under -fsanitize=address a leak after a failure is found as well.
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <new>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "certify.hpp"
+#include "impurity.hpp"
+#include "order.hpp"
+#include "update.hpp"
+
+namespace {
+
+long allocations_until_failure = -1;  // -1: never
+
+bool fails_now() {
+    if (allocations_until_failure < 0) return false;
+    return allocations_until_failure-- == 0;
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+    if (fails_now()) throw std::bad_alloc();
+    if (void* const p = std::malloc(size == 0 ? 1 : size)) return p;
+    throw std::bad_alloc();
+}
+void* operator new[](std::size_t size) { return operator new(size); }
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete[](void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
+
+namespace evertree {
+namespace {
+
+int failures = 0;
+
+void expect(bool holds, const std::string& what) {
+    if (holds) return;
+    ++failures;
+    std::printf("FAILED: %s\n", what.c_str());
+}
+
+struct NoWatch : Watch {
+    void poll() override {}
+};
+
+// Polls at every node: real work is far too small here to reach a poll.
+struct FailingWatch : Watch {
+    explicit FailingWatch(long n) : left(n) {}
+    void poll() override {
+        if (left-- == 0) throw std::runtime_error("interrupted");
+    }
+    long left;
+};
+
+// Everything that can be seen of a tree, as text.
+std::string portrait(const DynamicTree& subject) {
+    std::string text = std::to_string(subject.examples().size()) + ";";
+    std::vector<NodeId> stack{kRoot};
+    while (!stack.empty()) {
+        const Node& node = subject.tree()[stack.back()];
+        stack.pop_back();
+        text += std::to_string(static_cast<int>(node.split.kind)) + "/" +
+                std::to_string(node.split.feature) + "/" +
+                std::to_string(std::bit_cast<std::uint64_t>(node.split.value)) + "/" +
+                std::to_string(node.updates_since_build) + "/" +
+                std::to_string(node.deletions_since_build) + "/" +
+                std::to_string(node.built_size) + ":";
+        for (const ClassCount& c : subject.tree().counts(node)) {
+            text += std::to_string(c.label) + "=" + std::to_string(c.count) + ",";
+        }
+        if (node.is_leaf()) continue;
+        stack.push_back(node.right());
+        stack.push_back(node.left);
+    }
+    const Stats& s = subject.stats();
+    return text + ";" + std::to_string(s.inserts) + "," + std::to_string(s.deletes) + "," +
+           std::to_string(s.rebuilds) + "," + std::to_string(s.rows_rebuilt);
+}
+
+struct Batch {
+    std::vector<std::vector<double>> rows;
+    std::vector<Insertion> insertions;
+    std::vector<Slot> deletions;
+};
+
+class Requests {
+   public:
+    explicit Requests(std::uint32_t seed) : random_(seed) {}
+
+    Batch next(const DynamicTree& subject, std::size_t n_inserted, std::size_t n_deleted) {
+        Batch batch;
+        const std::size_t d = subject.examples().n_features();
+        for (std::size_t i = 0; i < n_inserted; ++i) {
+            std::vector<double> x(d);
+            for (double& v : x) v = pick(20) == 0 ? kMissing : pick(6);
+            batch.rows.push_back(std::move(x));
+        }
+        for (const auto& x : batch.rows) {
+            const auto label = static_cast<ClassId>((x[0] > 2 ? 1 : 0) + (pick(8) == 0 ? 2 : 0));
+            batch.insertions.push_back({x.data(), label, next_id_++});
+        }
+        std::vector<Slot> active;
+        for (Slot s = 0; s < subject.examples().slots_end(); ++s) {
+            if (subject.examples().is_active(s)) active.push_back(s);
+        }
+        std::shuffle(active.begin(), active.end(), random_);
+        active.resize(std::min(active.size(), n_deleted));
+        batch.deletions = active;
+        return batch;
+    }
+    std::uint32_t pick(std::uint32_t n) { return static_cast<std::uint32_t>(random_() % n); }
+
+   private:
+    std::mt19937 random_;
+    ExampleId next_id_ = 0;
+};
+
+const std::vector<Kind> kKinds{Kind::real, Kind::categorical, Kind::real};
+
+// Makes the update fail at its first, second, third ... chance until it succeeds.
+template <typename Attempt>
+long fail_until_done(DynamicTree& subject, const std::string& what, Attempt attempt) {
+    const std::string before = portrait(subject);
+    const auto breaches = certify(subject).breaches;
+    for (long chance = 0;; ++chance) {
+        if (attempt(chance)) return chance;
+        expect(portrait(subject) == before, what + ": changed by failure " + std::to_string(chance));
+        expect(certify(subject).breaches == breaches,
+               what + ": audit differs after failure " + std::to_string(chance));
+        if (failures > 10) return chance;
+    }
+}
+
+long run_failing_allocations(double epsilon) {
+    Limits limits;
+    limits.epsilon = epsilon;
+    DynamicTree subject(kKinds, limits);
+    Requests requests(7);
+    NoWatch watch;
+    long total = 0;
+    for (int step = 0; step < 120 && failures < 10; ++step) {
+        const std::size_t size = step % 10 == 9 ? 40 : 1;
+        const Batch batch = requests.next(subject, step % 3 == 2 ? 0 : size, step % 3 != 0 ? size : 0);
+        total += fail_until_done(subject, "allocation, step " + std::to_string(step), [&](long n) {
+            allocations_until_failure = n;
+            try {
+                subject.update(batch.deletions, batch.insertions, watch);
+            } catch (const std::bad_alloc&) {
+                allocations_until_failure = -1;
+                return false;
+            }
+            allocations_until_failure = -1;
+            return true;
+        });
+        expect(epsilon >= 0 || certify(subject).breaches.empty(), "audit after step");
+    }
+    return total;
+}
+
+void failing_allocations() {
+    const long total =
+        run_failing_allocations(Limits::kCertifiedRule) + run_failing_allocations(0.3);
+    expect(total > 500, "too few allocations failed: " + std::to_string(total));
+    std::printf("failing_allocations: %ld failures survived\n", total);
+}
+
+// A set so large that its build polls many times.
+void interrupts() {
+    DynamicTree subject({kKinds}, Limits{});
+    Requests requests(11);
+    NoWatch watch;
+    const Batch first = requests.next(subject, 300, 0);
+    subject.update({}, first.insertions, watch);
+    std::mt19937 random(3);
+    std::vector<double> x(3 * 150000);
+    for (double& v : x) v = static_cast<double>(random() % 1000000);
+    for (std::size_t i = 1; i < x.size(); i += 3) x[i] = static_cast<double>(random() % 50);
+    std::vector<Insertion> batch;
+    for (std::size_t i = 0; i < x.size() / 3; ++i) {
+        batch.push_back({&x[3 * i], static_cast<ClassId>(random() % 3),
+                         static_cast<ExampleId>(1000 + i)});
+    }
+    const std::string before = portrait(subject);
+    long polls = 0;
+    for (long chance = 0;; chance += 1 + chance / 2) {
+        FailingWatch failing(chance);
+        try {
+            subject.update({}, batch, failing);
+            break;
+        } catch (const std::runtime_error&) {
+            ++polls;
+            expect(portrait(subject) == before, "changed by interrupt " + std::to_string(chance));
+        }
+    }
+    expect(polls > 3, "too few polls: " + std::to_string(polls));
+    expect(subject.examples().size() == 300 + batch.size(), "the batch is in after all");
+    std::printf("interrupts: %ld survived\n", polls);
+}
+
+// By cross-multiplication in 128 bits, which holds for these sizes.
+int compare_by_product(const Sides& a, const Sides& b) {
+    __extension__ using Wide = unsigned __int128;
+    const auto numerator = [](const Sides& s) {
+        return Wide{s.left.squares} * s.right.size + Wide{s.right.squares} * s.left.size;
+    };
+    const Wide left = numerator(a) * (Wide{b.left.size} * b.right.size);
+    const Wide right = numerator(b) * (Wide{a.left.size} * a.right.size);
+    return left < right ? -1 : left > right ? 1 : 0;
+}
+
+void exact_comparison() {
+    std::mt19937_64 random(5);
+    const auto side = [&](std::uint64_t n) {
+        const std::uint64_t ones = random() % (n + 1);
+        return Tally{n, ones * ones + (n - ones) * (n - ones)};
+    };
+    long ties = 0;
+    for (int i = 0; i < 400000; ++i) {
+        const std::uint64_t n = 2 + random() % (i % 4 == 0 ? 33000000 : i % 4 == 1 ? 5000 : 12);
+        const std::uint64_t cut_a = 1 + random() % (n - 1), cut_b = 1 + random() % (n - 1);
+        const Sides a{side(cut_a), side(n - cut_a)}, b{side(cut_b), side(n - cut_b)};
+        const int sign = compare_by_product(a, b);
+        ties += sign == 0;
+        expect(leaves_less(a, b) == (sign > 0) && leaves_less(b, a) == (sign < 0),
+               "comparison of two splits of " + std::to_string(n));
+        if (failures > 10) return;
+    }
+    expect(ties > 1000, "too few ties: " + std::to_string(ties));
+    std::printf("exact_comparison: %ld ties\n", ties);
+}
+
+void sorting() {
+    std::mt19937_64 random(9);
+    Sorter sorter;
+    for (const std::size_t n : {0, 1, 2, 7, 16, 17, 100, 1023, 1024, 1025, 70000}) {
+        for (const int kind : {0, 1, 2}) {
+            std::vector<double> values(n);
+            for (double& v : values) {
+                const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
+                v = kind == 0 ? unit * 2e9 - 1e9 : kind == 1 ? std::floor(unit * 5) - 2 : kMissing;
+                // Neighbours that differ in the last bits only.
+                if (kind == 2) v = 1.0 + static_cast<double>(random() % 7) * 0x1p-52;
+                if (random() % 10 == 0) v = kMissing;
+            }
+            std::vector<Keyed> items;
+            for (std::uint32_t i = 0; i < n; ++i) items.push_back({sort_key(values[i]), i});
+            std::vector<std::uint64_t> keys;
+            for (const Keyed& item : items) keys.push_back(item.key);
+            std::sort(keys.begin(), keys.end());
+            sorter.sort(items);
+            bool same = true;
+            for (std::size_t i = 0; i < n; ++i) {
+                same = same && items[i].key == keys[i] &&
+                       sort_key(values[items[i].row]) == items[i].key;
+            }
+            expect(same, "sorting " + std::to_string(n) + " values of kind " + std::to_string(kind));
+        }
+    }
+    for (const double v : {0.0, -1.5, 1e308, -1e308, 5e-324}) {
+        expect(value_of_key(sort_key(v)) == v, "a key gives its value back");
+    }
+    expect(sort_key(kMissing) > sort_key(std::numeric_limits<double>::max()), "missing is last");
+}
+
+}  // namespace
+}  // namespace evertree
+
+int main() {
+    evertree::failing_allocations();
+    evertree::interrupts();
+    evertree::exact_comparison();
+    evertree::sorting();
+    if (evertree::failures > 0) return 1;
+    std::printf("core: all passed\n");
+    return 0;
+}
