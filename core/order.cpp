@@ -2,89 +2,127 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 namespace evertree {
 
 namespace {
 
-constexpr std::size_t kRun = 8;              // sorted by insertion
-constexpr std::size_t kRadixFrom = 1 << 10;  // below, merging beats filling histograms
+constexpr std::size_t kRun = 8;             // sorted by insertion
+constexpr std::size_t kRadixFrom = 1 << 9;  // below, merging beats filling histograms
 constexpr int kDigitBits = 8;
-constexpr std::size_t kDigits = 64 / kDigitBits;
 constexpr std::size_t kBuckets = std::size_t{1} << kDigitBits;
 
-void insertion_sort(Keyed* first, Keyed* last) {
-    for (Keyed* next = first + 1; next < last; ++next) {
-        const Keyed item = *next;
-        Keyed* hole = next;
-        for (; hole != first && hole[-1].key > item.key; --hole) *hole = hole[-1];
+template <typename Word, typename IsBefore>
+void insertion_sort(Word* first, Word* last, IsBefore is_before) {
+    for (Word* next = first + 1; next < last; ++next) {
+        const Word item = *next;
+        Word* hole = next;
+        for (; hole != first && is_before(item, hole[-1]); --hole) *hole = hole[-1];
         *hole = item;
     }
 }
 
-// Without a branch on the comparison: which side comes next is not predictable.
-void merge(const Keyed* a, const Keyed* a_end, const Keyed* b, const Keyed* b_end, Keyed* out) {
-    while (a != a_end && b != b_end) {
-        const bool take_b = b->key < a->key;
-        *out++ = take_b ? *b : *a;
-        a += take_b ? 0 : 1;
-        b += take_b ? 1 : 0;
+using Words = std::uint64_t*;
+
+// From both ends at once, two runs of equal length: neither can run out before the middle, so
+// nothing is checked, and nothing branches on the comparison, which is not predictable.
+void merge_equal(const std::uint64_t* a, const std::uint64_t* b, std::size_t length, Words out) {
+    const std::uint64_t *a_back = a + length - 1, *b_back = b + length - 1;
+    Words out_back = out + 2 * length - 1;
+    for (std::size_t i = 0; i < length; ++i) {
+        const std::size_t take_b = *b < *a;
+        *out++ = take_b != 0 ? *b : *a;
+        b += take_b;
+        a += 1 - take_b;
+        const std::size_t take_a = *b_back < *a_back;
+        *out_back-- = take_a != 0 ? *a_back : *b_back;
+        a_back -= take_a;
+        b_back -= 1 - take_a;
     }
-    out = std::copy(a, a_end, out);
-    std::copy(b, b_end, out);
 }
 
-void merge_sort(Keyed* items, Keyed* spare, std::size_t n) {
+void merge(Words from, std::size_t middle, std::size_t end, Words out) {
+    if (end == 2 * middle) return merge_equal(from, from + middle, middle, out);
+    std::merge(from, from + middle, from + middle, from + end, out);
+}
+
+void merge_sort(Words words, Words spare, std::size_t n) {
     for (std::size_t at = 0; at < n; at += kRun) {
-        insertion_sort(items + at, items + std::min(at + kRun, n));
+        insertion_sort(words + at, words + std::min(at + kRun, n), std::less<>());
     }
-    Keyed *from = items, *to = spare;
+    Words from = words, to = spare;
     for (std::size_t width = kRun; width < n; width *= 2) {
         for (std::size_t at = 0; at < n; at += 2 * width) {
-            const std::size_t middle = std::min(at + width, n), end = std::min(at + 2 * width, n);
-            merge(from + at, from + middle, from + middle, from + end, to + at);
+            merge(from + at, std::min(width, n - at), std::min(2 * width, n - at), to + at);
         }
         std::swap(from, to);
     }
-    if (from != items) std::memcpy(items, from, n * sizeof(Keyed));
+    if (from != words) std::memcpy(words, from, n * sizeof *words);
 }
 
-void radix_sort(Keyed* items, Keyed* spare, std::size_t n) {
-    std::array<std::array<std::uint32_t, kBuckets>, kDigits> counts{};
+// By the digits from bit `first_bit` up.
+void radix_sort(Words words, Words spare, std::size_t n, int first_bit) {
+    std::array<std::array<std::uint32_t, kBuckets>, 8> counts{};
+    const auto digit = [](std::uint64_t word, int bit) { return (word >> bit) & (kBuckets - 1); };
     for (std::size_t i = 0; i < n; ++i) {
-        for (std::size_t digit = 0; digit < kDigits; ++digit) {
-            ++counts[digit][(items[i].key >> (digit * kDigitBits)) & (kBuckets - 1)];
-        }
+        auto* count = counts.data();
+        for (int bit = first_bit; bit < 64; bit += kDigitBits) ++(*count++)[digit(words[i], bit)];
     }
-    Keyed *from = items, *to = spare;
-    for (std::size_t digit = 0; digit < kDigits; ++digit) {
-        const std::size_t shift = digit * kDigitBits;
-        auto& places = counts[digit];
-        // A digit that all keys share moves nothing.
-        if (places[(from[0].key >> shift) & (kBuckets - 1)] == n) continue;
+    Words from = words, to = spare;
+    auto* places = counts.data();
+    for (int bit = first_bit; bit < 64; bit += kDigitBits, ++places) {
+        // A digit that all words share moves nothing.
+        if ((*places)[digit(from[0], bit)] == n) continue;
         std::uint32_t place = 0;
-        for (std::uint32_t& bucket : places) place += std::exchange(bucket, place);
-        for (std::size_t i = 0; i < n; ++i) {
-            to[places[(from[i].key >> shift) & (kBuckets - 1)]++] = from[i];
-        }
+        for (std::uint32_t& bucket : *places) place += std::exchange(bucket, place);
+        for (std::size_t i = 0; i < n; ++i) to[(*places)[digit(from[i], bit)]++] = from[i];
         std::swap(from, to);
     }
-    if (from != items) std::memcpy(items, from, n * sizeof(Keyed));
+    if (from != words) std::memcpy(words, from, n * sizeof *words);
 }
 
 }  // namespace
 
-void Sorter::sort(std::span<Keyed> items) {
-    const std::size_t n = items.size();
-    if (n <= 2 * kRun) return insertion_sort(items.data(), items.data() + n);
-    if (spare_.size() < n) spare_.resize(n);
-    if (n < kRadixFrom) {
-        merge_sort(items.data(), spare_.data(), n);
+void Sorter::sort(std::span<const std::uint64_t> keys, std::uint64_t differing) {
+    const std::size_t n = keys.size();
+    if (words_.size() < n) words_.resize(n);
+    keys_ = keys;
+    row_mask_ = std::bit_ceil(n) - 1;
+    const int row_bits = std::popcount(row_mask_);
+    const int shared = std::countl_zero(differing);
+    const int low = std::countr_zero(differing) + shared;  // below this bit the words are equal
+    all_bits_fit_ = low >= row_bits;
+    for (std::size_t i = 0; i < n; ++i) words_[i] = ((keys[i] << shared) & ~row_mask_) | i;
+    if (n <= 2 * kRun) {
+        insertion_sort(words_.data(), words_.data() + n, std::less<>());
     } else {
-        radix_sort(items.data(), spare_.data(), n);
+        if (spare_.size() < n) spare_.resize(n);
+        if (n < kRadixFrom) {
+            merge_sort(words_.data(), spare_.data(), n);
+        } else {
+            radix_sort(words_.data(), spare_.data(), n, std::max(low, row_bits));
+        }
+    }
+    if (!all_bits_fit_) settle_by_keys();
+}
+
+void Sorter::settle_by_keys() {
+    const std::size_t n = keys_.size();
+    for (std::size_t begin = 0, end; begin < n; begin = end) {
+        end = begin + 1;
+        while (end < n && ((words_[end] ^ words_[begin]) & ~row_mask_) == 0) ++end;
+        const auto is_before = [&](std::uint64_t a, std::uint64_t b) {
+            return keys_[a & row_mask_] < keys_[b & row_mask_];
+        };
+        std::uint64_t* const first = words_.data() + begin;
+        if (end - begin <= 2 * kRun) {
+            insertion_sort(first, words_.data() + end, is_before);
+        } else {
+            std::sort(first, words_.data() + end, is_before);
+        }
     }
 }
 

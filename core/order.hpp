@@ -1,20 +1,19 @@
 // Order: the values of one feature, sorted.
 //
-// Keys are doubles turned into integers that sort the same way, the missing value last.
+// Keys are doubles turned into integers that sort the same way, the missing value last. What is
+// sorted is one word a row: the bits in which the keys differ, as many as fit, above the row's
+// number. Where they do not all fit, rows with equal words are put in order by their keys.
+//
 // Must not know: what the values are sorted for.
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace evertree {
-
-struct Keyed {
-    std::uint64_t key;
-    std::uint32_t row;
-};
 
 inline std::uint64_t sort_key(double value) {
     const auto bits = std::bit_cast<std::uint64_t>(value);
@@ -28,12 +27,27 @@ inline double value_of_key(std::uint64_t key) {
 
 class Sorter {
    public:
-    // Sorts by key; the order among equal keys is not specified.
-    void sort(std::span<Keyed> items);
-    void release() { spare_ = {}; }
+    // `differing` has (at least) the bits in which any two keys differ; not zero. The order among
+    // equal keys is not specified. The keys must stay until the answers have been read.
+    void sort(std::span<const std::uint64_t> keys, std::uint64_t differing);
+
+    std::uint32_t row(std::size_t position) const {
+        return static_cast<std::uint32_t>(words_[position] & row_mask_);
+    }
+    // Whether the value there is another than at the position before.
+    bool is_new(std::size_t position) const {
+        if (((words_[position] ^ words_[position - 1]) & ~row_mask_) != 0) return true;
+        return !all_bits_fit_ && keys_[row(position)] != keys_[row(position - 1)];
+    }
+    void release() { words_ = spare_ = {}; }
 
    private:
-    std::vector<Keyed> spare_;
+    void settle_by_keys();
+
+    std::vector<std::uint64_t> words_, spare_;
+    std::span<const std::uint64_t> keys_;
+    std::uint64_t row_mask_ = 0;
+    bool all_bits_fit_ = true;
 };
 
 }  // namespace evertree

@@ -171,7 +171,7 @@ void SplitSearch::reserve(std::size_t n) {
         elements_.reset(new std::uint32_t[capacity]);  // not touched before it is used
         capacity_elements_ = capacity;
     }
-    if (keyed_.size() < n) keyed_.resize(n);
+    if (keys_.size() < n) keys_.resize(n);
     while (inverse_.size() <= n) {
         inverse_.push_back(1.0 / static_cast<double>(std::max<std::size_t>(inverse_.size(), 1)));
     }
@@ -183,7 +183,7 @@ void SplitSearch::release() {
     spare_.reset();
     goes_left_.reset();
     elements_.reset();
-    keyed_ = {};
+    keys_ = {};
     sorter_.release();
     ranks_ = {};
     values_ = {};
@@ -211,13 +211,8 @@ Segment SplitSearch::load(const Examples& examples, std::span<const Slot> slots,
     for (std::uint32_t block = 0; block < counts_.size(); ++block) counts_free_.push_back(block);
 
     for (std::uint32_t feature = 0; feature < kinds_.size(); ++feature) {
-        const std::span<Keyed> keyed(keyed_.data(), n_);
-        for (std::uint32_t row = 0; row < n_; ++row) {
-            keyed[row] = {sort_key(examples.x(slots[row])[feature]), row};
-        }
-        sorter_.sort(keyed);
+        load_column(feature);
         watch.worked(n_ * 10);
-        load_column(feature, keyed);
     }
     Segment whole;
     whole.end = static_cast<std::uint32_t>(n_);
@@ -234,22 +229,29 @@ Segment SplitSearch::load(const Examples& examples, std::span<const Slot> slots,
     return whole;
 }
 
-void SplitSearch::load_column(std::uint32_t feature, std::span<Keyed> keyed) {
+void SplitSearch::load_column(std::uint32_t feature) {
+    std::uint64_t differing = 0, largest = 0;
+    for (std::size_t row = 0; row < n_; ++row) {
+        keys_[row] = sort_key(examples_->x(slots_[row])[feature]);
+        differing |= keys_[row] ^ keys_[0];
+        largest = std::max(largest, keys_[row]);
+    }
+    if (differing == 0) return;
+    sorter_.sort({keys_.data(), n_}, differing);
     Column& column = columns_[feature];
     column.n_values = 1;
-    for (std::size_t i = 1; i < n_; ++i) column.n_values += keyed[i].key != keyed[i - 1].key;
-    if (column.n_values == 1) return;
-    column.any_missing = is_missing(value_of_key(keyed.back().key));
+    for (std::size_t i = 1; i < n_; ++i) column.n_values += sorter_.is_new(i);
+    column.any_missing = is_missing(value_of_key(largest));
     if (counting_pays(column, n_)) {
-        load_counted(feature, keyed);
+        load_counted(feature);
         features_.push_back(feature | kCounted);
     } else {
-        load_sorted(feature, 0, keyed);
+        load_sorted(feature, 0, static_cast<std::uint32_t>(n_), nullptr);
         features_.push_back(feature);
     }
 }
 
-void SplitSearch::load_counted(std::uint32_t feature, std::span<const Keyed> keyed) {
+void SplitSearch::load_counted(std::uint32_t feature) {
     Column& column = columns_[feature];
     column.ranks_at = static_cast<std::uint32_t>(ranks_.size() / n_);
     column.values_at = static_cast<std::uint32_t>(values_.size());
@@ -259,19 +261,20 @@ void SplitSearch::load_counted(std::uint32_t feature, std::span<const Keyed> key
     std::uint16_t* const rank_of = ranks_.data() + std::size_t{column.ranks_at} * n_;
     std::uint16_t rank = 0;
     for (std::size_t i = 0; i < n_; ++i) {
-        if (i > 0 && keyed[i].key != keyed[i - 1].key) ++rank;
-        if (values_.size() == column.values_at + rank) values_.push_back(value_of_key(keyed[i].key));
-        rank_of[keyed[i].row] = rank;
+        const std::uint32_t row = sorter_.row(i);
+        if (i > 0 && sorter_.is_new(i)) ++rank;
+        if (values_.size() == column.values_at + rank) values_.push_back(value_of_key(keys_[row]));
+        rank_of[row] = rank;
     }
 }
 
-void SplitSearch::load_sorted(std::uint32_t feature, std::uint32_t begin,
-                              std::span<const Keyed> keyed) {
-    std::uint32_t* out = elements(feature) + begin;
-    std::uint64_t previous = ~keyed[0].key;
-    for (const Keyed& item : keyed) {
-        *out++ = tagged(item.row) | (item.key != previous ? kNewValue : 0);
-        previous = item.key;
+// What the sorter holds becomes the sorted form; `rows` says which rows were sorted (null: all).
+void SplitSearch::load_sorted(std::uint32_t feature, std::uint32_t begin, std::uint32_t end,
+                              const std::uint32_t* rows) {
+    std::uint32_t* const out = elements(feature) + begin;
+    for (std::uint32_t i = 0; i < end - begin; ++i) {
+        const std::uint32_t row = rows == nullptr ? sorter_.row(i) : rows[sorter_.row(i)];
+        out[i] = tagged(row) | (i == 0 || sorter_.is_new(i) ? kNewValue : 0);
     }
 }
 
@@ -630,13 +633,10 @@ void SplitSearch::close(const Segment& segment) {
 // Too few rows for counting: the rows in the order of their ranks, from here on down.
 void SplitSearch::to_sorted(std::uint32_t feature, const Segment& segment) {
     const std::uint16_t* const rank_of = ranks(columns_[feature]);
-    const std::span<Keyed> keyed(keyed_.data(), segment.size());
-    std::size_t i = 0;
-    for (const std::uint32_t row : rows(segment.begin, segment.end)) {
-        keyed[i++] = {rank_of[row], row};
-    }
-    sorter_.sort(keyed);
-    load_sorted(feature, segment.begin, keyed);
+    const auto own = rows(segment.begin, segment.end);
+    for (std::size_t i = 0; i < own.size(); ++i) keys_[i] = rank_of[own[i]];
+    sorter_.sort({keys_.data(), own.size()}, 0xffff);
+    load_sorted(feature, segment.begin, segment.end, own.data());
 }
 
 }  // namespace evertree

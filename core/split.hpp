@@ -107,9 +107,10 @@ class SplitSearch {
     struct Search;
 
     void reserve(std::size_t n);
-    void load_column(std::uint32_t feature, std::span<Keyed> keyed);
-    void load_counted(std::uint32_t feature, std::span<const Keyed> keyed);
-    void load_sorted(std::uint32_t feature, std::uint32_t begin, std::span<const Keyed> keyed);
+    void load_column(std::uint32_t feature);
+    void load_counted(std::uint32_t feature);
+    void load_sorted(std::uint32_t feature, std::uint32_t begin, std::uint32_t end,
+                     const std::uint32_t* rows);
     bool counting_pays(const Column& column, std::size_t n_rows) const;
     std::uint32_t tagged(std::uint32_t row) const;
 
@@ -161,7 +162,7 @@ class SplitSearch {
     std::unique_ptr<std::uint32_t[]> rows_, spare_;
     std::unique_ptr<std::uint8_t[]> goes_left_;      // by row
     std::unique_ptr<std::uint32_t[]> elements_;      // sorted form, by feature
-    std::vector<Keyed> keyed_;
+    std::vector<std::uint64_t> keys_;
     Sorter sorter_;
     std::vector<Column> columns_;
     std::vector<std::uint16_t> ranks_;
