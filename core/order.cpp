@@ -3,33 +3,44 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <functional>
 #include <utility>
 
 namespace evertree {
 
 namespace {
 
-constexpr std::size_t kRun = 8;             // sorted by insertion
-constexpr std::size_t kRadixFrom = 1 << 9;  // below, merging beats filling histograms
+constexpr std::size_t kRun = 4;             // sorted by comparing fixed pairs
+constexpr std::size_t kRadixFrom = 96;  // below, merging beats filling histograms
 constexpr int kDigitBits = 8;
 constexpr std::size_t kBuckets = std::size_t{1} << kDigitBits;
 
-template <typename Word, typename IsBefore>
-void insertion_sort(Word* first, Word* last, IsBefore is_before) {
-    for (Word* next = first + 1; next < last; ++next) {
-        const Word item = *next;
-        Word* hole = next;
-        for (; hole != first && is_before(item, hole[-1]); --hole) *hole = hole[-1];
-        *hole = item;
+using Words = std::uint64_t*;
+
+void order_pair(std::uint64_t& a, std::uint64_t& b) {
+    const std::uint64_t smaller = std::min(a, b), larger = std::max(a, b);
+    a = smaller;
+    b = larger;
+}
+
+void sort_run(Words run, std::size_t length) {
+    if (length == 4) {
+        order_pair(run[0], run[1]);
+        order_pair(run[2], run[3]);
+        order_pair(run[0], run[2]);
+        order_pair(run[1], run[3]);
+        order_pair(run[1], run[2]);
+    } else if (length == 3) {
+        order_pair(run[0], run[1]);
+        order_pair(run[1], run[2]);
+        order_pair(run[0], run[1]);
+    } else if (length == 2) {
+        order_pair(run[0], run[1]);
     }
 }
 
-using Words = std::uint64_t*;
-
 // From both ends at once, two runs of equal length: neither can run out before the middle, so
 // nothing is checked, and nothing branches on the comparison, which is not predictable.
-void merge_equal(const std::uint64_t* a, const std::uint64_t* b, std::size_t length, Words out) {
+void merge(const std::uint64_t* a, const std::uint64_t* b, std::size_t length, Words out) {
     const std::uint64_t *a_back = a + length - 1, *b_back = b + length - 1;
     Words out_back = out + 2 * length - 1;
     for (std::size_t i = 0; i < length; ++i) {
@@ -44,19 +55,28 @@ void merge_equal(const std::uint64_t* a, const std::uint64_t* b, std::size_t len
     }
 }
 
-void merge(Words from, std::size_t middle, std::size_t end, Words out) {
-    if (end == 2 * middle) return merge_equal(from, from + middle, middle, out);
-    std::merge(from, from + middle, from + middle, from + end, out);
-}
+// How many runs of which length: a power of two, so that all merges are of equal lengths.
+struct Runs {
+    std::size_t count = 1, length;
+    explicit Runs(std::size_t n) : length(n) {
+        while (length > kRun) {
+            count *= 2;
+            length = (n + count - 1) / count;
+        }
+    }
+    std::size_t total() const { return count * length; }
+};
 
 void merge_sort(Words words, Words spare, std::size_t n) {
-    for (std::size_t at = 0; at < n; at += kRun) {
-        insertion_sort(words + at, words + std::min(at + kRun, n), std::less<>());
+    const Runs runs(n);
+    std::fill(words + n, words + runs.total(), ~std::uint64_t{0});
+    for (std::size_t run = 0; run < runs.count; ++run) {
+        sort_run(words + run * runs.length, runs.length);
     }
     Words from = words, to = spare;
-    for (std::size_t width = kRun; width < n; width *= 2) {
-        for (std::size_t at = 0; at < n; at += 2 * width) {
-            merge(from + at, std::min(width, n - at), std::min(2 * width, n - at), to + at);
+    for (std::size_t width = runs.length; width < n; width *= 2) {
+        for (std::size_t at = 0; at < runs.total(); at += 2 * width) {
+            merge(from + at, from + at + width, width, to + at);
         }
         std::swap(from, to);
     }
@@ -88,7 +108,7 @@ void radix_sort(Words words, Words spare, std::size_t n, int first_bit) {
 
 void Sorter::sort(std::span<const std::uint64_t> keys, std::uint64_t differing) {
     const std::size_t n = keys.size();
-    if (words_.size() < n) words_.resize(n);
+    if (words_.size() < 2 * n) words_.resize(2 * n), spare_.resize(2 * n);
     keys_ = keys;
     row_mask_ = std::bit_ceil(n) - 1;
     const int row_bits = std::popcount(row_mask_);
@@ -96,15 +116,10 @@ void Sorter::sort(std::span<const std::uint64_t> keys, std::uint64_t differing) 
     const int low = std::countr_zero(differing) + shared;  // below this bit the words are equal
     all_bits_fit_ = low >= row_bits;
     for (std::size_t i = 0; i < n; ++i) words_[i] = ((keys[i] << shared) & ~row_mask_) | i;
-    if (n <= 2 * kRun) {
-        insertion_sort(words_.data(), words_.data() + n, std::less<>());
+    if (n < kRadixFrom) {
+        merge_sort(words_.data(), spare_.data(), n);
     } else {
-        if (spare_.size() < n) spare_.resize(n);
-        if (n < kRadixFrom) {
-            merge_sort(words_.data(), spare_.data(), n);
-        } else {
-            radix_sort(words_.data(), spare_.data(), n, std::max(low, row_bits));
-        }
+        radix_sort(words_.data(), spare_.data(), n, std::max(low, row_bits));
     }
     if (!all_bits_fit_) settle_by_keys();
 }
@@ -118,11 +133,7 @@ void Sorter::settle_by_keys() {
             return keys_[a & row_mask_] < keys_[b & row_mask_];
         };
         std::uint64_t* const first = words_.data() + begin;
-        if (end - begin <= 2 * kRun) {
-            insertion_sort(first, words_.data() + end, is_before);
-        } else {
-            std::sort(first, words_.data() + end, is_before);
-        }
+        if (end - begin > 1) std::sort(first, words_.data() + end, is_before);
     }
 }
 

@@ -112,12 +112,15 @@ class SplitSearch {
     void load_sorted(std::uint32_t feature, std::uint32_t begin, std::uint32_t end,
                      const std::uint32_t* rows);
     bool counting_pays(const Column& column, std::size_t n_rows) const;
-    std::uint32_t tagged(std::uint32_t row) const;
 
     template <typename Cut>
     void search(Segment& segment, Search<Cut>& search, Watch& watch);
     template <typename Cut>
-    bool search_sorted(Search<Cut>& search) const;
+    bool search_sorted(Search<Cut>& search);
+    bool search_sorted_present(Search<TwoClassCut>& search);
+    bool search_sorted_present(Search<ManyClassCut>& search);
+    template <typename Cut>
+    bool search_sorted_missing(Search<Cut>& search, std::uint32_t present_end) const;
     template <typename Cut>
     bool search_sorted_categories(Search<Cut>& search) const;
     template <typename Cut>
@@ -147,12 +150,10 @@ class SplitSearch {
         return ranks_.data() + std::size_t{column.ranks_at} * n_;
     }
     double value_at(std::uint32_t feature, std::uint32_t position) const {
-        return examples_->x(slots_[elements(feature)[position] & kRow])[feature];
+        return x_[elements(feature)[position] & kRow][feature];
     }
 
     std::vector<Kind> kinds_;
-    const Examples* examples_ = nullptr;
-    std::span<const Slot> slots_;
     std::span<const std::uint32_t> classes_;
     std::size_t n_ = 0;
     std::uint32_t n_classes_ = 0;
@@ -162,6 +163,8 @@ class SplitSearch {
     std::unique_ptr<std::uint32_t[]> rows_, spare_;
     std::unique_ptr<std::uint8_t[]> goes_left_;      // by row
     std::unique_ptr<std::uint32_t[]> elements_;      // sorted form, by feature
+    std::vector<const double*> x_;                   // by row
+    std::vector<std::uint32_t> tagged_;              // by row: it and its class
     std::vector<std::uint64_t> keys_;
     Sorter sorter_;
     std::vector<Column> columns_;
@@ -173,6 +176,8 @@ class SplitSearch {
     std::vector<std::uint32_t> features_;             // lists of the open segments
     std::vector<std::uint32_t> many_;                 // class counts of ManyClassCut
     std::vector<double> inverse_;                     // 1/n: multiplying is cheaper than dividing
+    std::vector<float> rough_inverse_, rough_inverse_back_;  // the same, and read from the end
+    std::vector<std::int32_t> ones_left_;             // two classes: of class one up to a position
 };
 
 }  // namespace evertree
