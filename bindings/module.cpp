@@ -219,7 +219,8 @@ class PyTree {
         {
             const std::shared_lock reading(gate_);
             const nb::gil_scoped_release release;
-            audit = evertree::certify(subject_);
+            PythonWatch watch;  // its own: readers may be many
+            audit = evertree::certify(subject_, watch);
         }
         nb::list breaches;
         for (const std::string& breach : audit.breaches) breaches.append(breach);

@@ -23,6 +23,6 @@ struct Audit {
     std::uint64_t nodes = 0;
 };
 
-Audit certify(const DynamicTree& subject);
+Audit certify(const DynamicTree& subject, Watch& watch);
 
 }  // namespace evertree

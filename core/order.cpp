@@ -84,7 +84,7 @@ void merge_sort(Words words, Words spare, std::size_t n) {
 }
 
 // By the digits from bit `first_bit` up.
-void radix_sort(Words words, Words spare, std::size_t n, int first_bit) {
+void radix_sort(Words words, Words spare, std::size_t n, int first_bit, Watch& watch) {
     std::array<std::array<std::uint32_t, kBuckets>, 8> counts{};
     const auto digit = [](std::uint64_t word, int bit) { return (word >> bit) & (kBuckets - 1); };
     for (std::size_t i = 0; i < n; ++i) {
@@ -100,13 +100,15 @@ void radix_sort(Words words, Words spare, std::size_t n, int first_bit) {
         for (std::uint32_t& bucket : *places) place += std::exchange(bucket, place);
         for (std::size_t i = 0; i < n; ++i) to[(*places)[digit(from[i], bit)]++] = from[i];
         std::swap(from, to);
+        watch.worked(2 * n);
     }
     if (from != words) std::memcpy(words, from, n * sizeof *words);
 }
 
 }  // namespace
 
-void Sorter::sort(std::span<const std::uint64_t> keys, std::uint64_t differing) {
+void Sorter::sort(std::span<const std::uint64_t> keys, std::uint64_t differing,
+                  Watch& watch) {
     const std::size_t n = keys.size();
     if (words_.size() < 2 * n) words_.resize(2 * n), spare_.resize(2 * n);
     keys_ = keys;
@@ -119,7 +121,7 @@ void Sorter::sort(std::span<const std::uint64_t> keys, std::uint64_t differing) 
     if (n < kRadixFrom) {
         merge_sort(words_.data(), spare_.data(), n);
     } else {
-        radix_sort(words_.data(), spare_.data(), n, std::max(low, row_bits));
+        radix_sort(words_.data(), spare_.data(), n, std::max(low, row_bits), watch);
     }
     if (!all_bits_fit_) settle_by_keys();
 }

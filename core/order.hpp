@@ -13,6 +13,8 @@
 #include <span>
 #include <vector>
 
+#include "watch.hpp"
+
 namespace evertree {
 
 inline std::uint64_t sort_key(double value) {
@@ -29,7 +31,7 @@ class Sorter {
    public:
     // `differing` has (at least) the bits in which any two keys differ; not zero. The order among
     // equal keys is not specified. The keys must stay until the answers have been read.
-    void sort(std::span<const std::uint64_t> keys, std::uint64_t differing);
+    void sort(std::span<const std::uint64_t> keys, std::uint64_t differing, Watch& watch);
 
     std::uint32_t row(std::size_t position) const {
         return static_cast<std::uint32_t>(words_[position] & row_mask_);

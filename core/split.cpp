@@ -225,8 +225,7 @@ Segment SplitSearch::load(const Examples& examples, std::span<const Slot> slots,
     for (std::uint32_t block = 0; block < counts_.size(); ++block) counts_free_.push_back(block);
 
     for (std::uint32_t feature = 0; feature < kinds_.size(); ++feature) {
-        load_column(feature);
-        watch.worked(n_ * 10);
+        load_column(feature, watch);
     }
     Segment whole;
     whole.end = static_cast<std::uint32_t>(n_);
@@ -243,7 +242,7 @@ Segment SplitSearch::load(const Examples& examples, std::span<const Slot> slots,
     return whole;
 }
 
-void SplitSearch::load_column(std::uint32_t feature) {
+void SplitSearch::load_column(std::uint32_t feature, Watch& watch) {
     std::uint64_t differing = 0, largest = 0;
     for (std::size_t row = 0; row < n_; ++row) {
         const std::uint64_t key = sort_key(x_[row][feature]);
@@ -251,8 +250,9 @@ void SplitSearch::load_column(std::uint32_t feature) {
         differing |= key ^ keys_[0];
         largest = std::max(largest, key);
     }
+    watch.worked(2 * n_);
     if (differing == 0) return;
-    sorter_.sort({keys_.data(), n_}, differing);
+    sorter_.sort({keys_.data(), n_}, differing, watch);
     Column& column = columns_[feature];
     column.n_values = 1;
     for (std::size_t i = 1; i < n_; ++i) column.n_values += sorter_.is_new(i);
@@ -346,7 +346,7 @@ void SplitSearch::search(Segment& segment, Search<Cut>& search, Watch& watch) {
         const std::uint32_t feature = entry & ~kCounted;
         const Column& column = columns_[feature];
         if ((entry & kCounted) != 0 && !counting_pays(column, segment.size())) {
-            to_sorted(feature, segment);
+            to_sorted(feature, segment, watch);
             entry = feature;
         }
         search.feature = feature;
@@ -696,11 +696,11 @@ void SplitSearch::close(const Segment& segment) {
 }
 
 // Too few rows for counting: the rows in the order of their ranks, from here on down.
-void SplitSearch::to_sorted(std::uint32_t feature, const Segment& segment) {
+void SplitSearch::to_sorted(std::uint32_t feature, const Segment& segment, Watch& watch) {
     const std::uint16_t* const rank_of = ranks(columns_[feature]);
     const auto own = rows(segment.begin, segment.end);
     for (std::size_t i = 0; i < own.size(); ++i) keys_[i] = rank_of[own[i]];
-    sorter_.sort({keys_.data(), own.size()}, 0xffff);
+    sorter_.sort({keys_.data(), own.size()}, 0xffff, watch);
     load_sorted(feature, segment.begin, segment.end, own.data());
 }
 

@@ -24,27 +24,9 @@
 #include "impurity.hpp"
 #include "order.hpp"
 #include "tree.hpp"
+#include "watch.hpp"
 
 namespace evertree {
-
-// Long work asks now and then whether it should go on; the answer "no" is an exception.
-class Watch {
-   public:
-    virtual ~Watch() = default;
-    virtual void poll() = 0;
-
-    // Roughly one memory access per unit.
-    void worked(std::size_t units) {
-        since_poll_ += units;
-        if (since_poll_ < kUnitsBetweenPolls) return;
-        since_poll_ = 0;
-        poll();
-    }
-
-   private:
-    static constexpr std::size_t kUnitsBetweenPolls = std::size_t{1} << 21;
-    std::size_t since_poll_ = 0;
-};
 
 // The rows of one node under construction: a range of SplitSearch::rows and what is known of it.
 struct Segment {
@@ -107,7 +89,7 @@ class SplitSearch {
     struct Search;
 
     void reserve(std::size_t n);
-    void load_column(std::uint32_t feature);
+    void load_column(std::uint32_t feature, Watch& watch);
     void load_counted(std::uint32_t feature);
     void load_sorted(std::uint32_t feature, std::uint32_t begin, std::uint32_t end,
                      const std::uint32_t* rows);
@@ -129,7 +111,7 @@ class SplitSearch {
     bool search_counted_categories(Search<Cut>& search) const;
     void set_value(Candidate& best) const;
 
-    void to_sorted(std::uint32_t feature, const Segment& segment);
+    void to_sorted(std::uint32_t feature, const Segment& segment, Watch& watch);
     bool is_missing_at(std::uint32_t feature, std::uint32_t position) const;
     std::uint32_t missing_begin(std::uint32_t feature, const Segment& segment) const;
     void mark_left(const Segment& segment, const Candidate& split);
