@@ -187,12 +187,11 @@ class PyTree {
                 const nb::gil_scoped_release release;
                 for (std::size_t i = 0; i < codes.size(); ++i) {
                     const NodeId node = tree().answering(X.data() + i * X.shape(1));
-                    codes[i] = static_cast<std::int32_t>(tree().majority(node, labels_.ranks()));
+                    const ClassId label = tree().majority(node, labels_.ranks());
+                    codes[i] = static_cast<std::int32_t>(labels_.ranks()[label]);
                 }
             }
-            for (const nb::object& label : labels_.all()) {
-                labels.append(label.is_valid() ? label : nb::none());
-            }
+            for (const ClassId id : labels_.in_order()) labels.append(labels_[id]);
         }
         return nb::make_tuple(as_array(std::move(codes)), labels);
     }

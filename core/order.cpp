@@ -11,8 +11,9 @@ namespace {
 
 constexpr std::size_t kRun = 4;             // sorted by comparing fixed pairs
 constexpr std::size_t kRadixFrom = 96;  // below, merging beats filling histograms
-constexpr int kDigitBits = 8;
-constexpr std::size_t kBuckets = std::size_t{1} << kDigitBits;
+constexpr std::size_t kWideDigitsFrom = 1 << 13;
+constexpr int kDigitBitsMax = 11;
+constexpr std::size_t kDigitsMax = 8;
 
 using Words = std::uint64_t*;
 
@@ -83,22 +84,45 @@ void merge_sort(Words words, Words spare, std::size_t n) {
     if (from != words) std::memcpy(words, from, n * sizeof *words);
 }
 
-// By the digits from bit `first_bit` up.
+// By the digits from bit `first_bit` up: as few as the number of words is worth, of equal width.
+class Digits {
+   public:
+    Digits(std::size_t n, int first_bit) : first_bit_(first_bit) {
+        const int bits = 64 - first_bit, widest = n < kWideDigitsFrom ? 8 : kDigitBitsMax;
+        count_ = (bits + widest - 1) / widest;
+        width_ = (bits + count_ - 1) / count_;
+    }
+    int count() const { return count_; }
+    std::size_t n_buckets() const { return std::size_t{1} << width_; }
+    std::size_t of(std::uint64_t word, int digit) const {
+        return (word >> (first_bit_ + digit * width_)) & (n_buckets() - 1);
+    }
+
+   private:
+    int first_bit_, count_, width_;
+};
+
 void radix_sort(Words words, Words spare, std::size_t n, int first_bit, Watch& watch) {
-    std::array<std::array<std::uint32_t, kBuckets>, 8> counts{};
-    const auto digit = [](std::uint64_t word, int bit) { return (word >> bit) & (kBuckets - 1); };
-    for (std::size_t i = 0; i < n; ++i) {
-        auto* count = counts.data();
-        for (int bit = first_bit; bit < 64; bit += kDigitBits) ++(*count++)[digit(words[i], bit)];
+    const Digits digits(n, first_bit);
+    std::array<std::uint32_t, kDigitsMax << kDigitBitsMax> all_counts;
+    std::fill_n(all_counts.data(), static_cast<std::size_t>(digits.count()) * digits.n_buckets(), 0u);
+    const auto counts = [&](int digit) {
+        return all_counts.data() + static_cast<std::size_t>(digit) * digits.n_buckets();
+    };
+    for (int digit = 0; digit < digits.count(); ++digit) {
+        std::uint32_t* const count = counts(digit);
+        for (std::size_t i = 0; i < n; ++i) ++count[digits.of(words[i], digit)];
     }
     Words from = words, to = spare;
-    auto* places = counts.data();
-    for (int bit = first_bit; bit < 64; bit += kDigitBits, ++places) {
+    for (int digit = 0; digit < digits.count(); ++digit) {
+        std::uint32_t* const places = counts(digit);
         // A digit that all words share moves nothing.
-        if ((*places)[digit(from[0], bit)] == n) continue;
+        if (places[digits.of(from[0], digit)] == n) continue;
         std::uint32_t place = 0;
-        for (std::uint32_t& bucket : *places) place += std::exchange(bucket, place);
-        for (std::size_t i = 0; i < n; ++i) to[(*places)[digit(from[i], bit)]++] = from[i];
+        for (std::size_t b = 0; b < digits.n_buckets(); ++b) {
+            place += std::exchange(places[b], place);
+        }
+        for (std::size_t i = 0; i < n; ++i) to[places[digits.of(from[i], digit)]++] = from[i];
         std::swap(from, to);
         watch.worked(2 * n);
     }

@@ -9,6 +9,7 @@ namespace evertree {
 namespace {
 
 constexpr std::size_t kMaxCountedValues = 4096;
+constexpr std::size_t kGatherFewFrom = std::size_t{1} << 17;  // for the sake of memory
 
 // The threshold between two neighbouring values: their midpoint, correctly rounded, or the lower
 // one where the midpoint is not below the upper.
@@ -170,7 +171,9 @@ void SplitSearch::reserve(std::size_t n) {
         elements_.reset(new std::uint32_t[capacity]);  // not touched before it is used
         capacity_elements_ = capacity;
     }
-    if (keys_.size() < n) keys_.resize(n), x_.resize(n), tagged_.resize(n);
+    n_gathered_ = n < kGatherFewFrom ? 8 : 4;
+    if (keys_.size() < n * n_gathered_) keys_.resize(n * n_gathered_);
+    if (x_.size() < n) x_.resize(n), tagged_.resize(n);
     if (ones_left_.size() < n) ones_left_.resize(n);
     if (inverse_.size() > n) return;
     // inverse_back[size - n + i] is 1/(n - 1 - i): what remains on the right of i + 1 rows.
@@ -224,8 +227,13 @@ Segment SplitSearch::load(const Examples& examples, std::span<const Slot> slots,
     counts_free_.clear();
     for (std::uint32_t block = 0; block < counts_.size(); ++block) counts_free_.push_back(block);
 
-    for (std::uint32_t feature = 0; feature < kinds_.size(); ++feature) {
-        load_column(feature, watch);
+    const auto n_features = static_cast<std::uint32_t>(kinds_.size());
+    for (std::uint32_t first = 0; first < n_features; first += n_gathered_) {
+        gather(first, std::min(first + n_gathered_, n_features));
+        watch.worked(n_ * n_gathered_);
+        for (std::uint32_t j = first; j < std::min(first + n_gathered_, n_features); ++j) {
+            load_column(j, {keys_.data() + (j - first) * n_, n_}, watch);
+        }
     }
     Segment whole;
     whole.end = static_cast<std::uint32_t>(n_);
@@ -242,23 +250,33 @@ Segment SplitSearch::load(const Examples& examples, std::span<const Slot> slots,
     return whole;
 }
 
-void SplitSearch::load_column(std::uint32_t feature, Watch& watch) {
-    std::uint64_t differing = 0, largest = 0;
+// A row's neighbouring values lie in one line of the cache: they are fetched together.
+void SplitSearch::gather(std::uint32_t first, std::uint32_t end) {
     for (std::size_t row = 0; row < n_; ++row) {
-        const std::uint64_t key = sort_key(x_[row][feature]);
-        keys_[row] = key;
-        differing |= key ^ keys_[0];
+        const double* const x = x_[row];
+        std::uint64_t* key = keys_.data() + row;
+        for (std::uint32_t feature = first; feature < end; ++feature, key += n_) {
+            *key = sort_key(x[feature]);
+        }
+    }
+}
+
+void SplitSearch::load_column(std::uint32_t feature, std::span<const std::uint64_t> keys,
+                              Watch& watch) {
+    std::uint64_t differing = 0, largest = 0;
+    for (const std::uint64_t key : keys) {
+        differing |= key ^ keys[0];
         largest = std::max(largest, key);
     }
-    watch.worked(2 * n_);
+    watch.worked(n_);
     if (differing == 0) return;
-    sorter_.sort({keys_.data(), n_}, differing, watch);
+    sorter_.sort(keys, differing, watch);
     Column& column = columns_[feature];
     column.n_values = 1;
     for (std::size_t i = 1; i < n_; ++i) column.n_values += sorter_.is_new(i);
     column.any_missing = is_missing(value_of_key(largest));
     if (counting_pays(column, n_)) {
-        load_counted(feature);
+        load_counted(feature, keys);
         features_.push_back(feature | kCounted);
     } else {
         load_sorted(feature, 0, static_cast<std::uint32_t>(n_), nullptr);
@@ -266,7 +284,7 @@ void SplitSearch::load_column(std::uint32_t feature, Watch& watch) {
     }
 }
 
-void SplitSearch::load_counted(std::uint32_t feature) {
+void SplitSearch::load_counted(std::uint32_t feature, std::span<const std::uint64_t> keys) {
     Column& column = columns_[feature];
     column.ranks_at = static_cast<std::uint32_t>(ranks_.size() / n_);
     column.values_at = static_cast<std::uint32_t>(values_.size());
@@ -278,7 +296,7 @@ void SplitSearch::load_counted(std::uint32_t feature) {
     for (std::size_t i = 0; i < n_; ++i) {
         const std::uint32_t row = sorter_.row(i);
         if (i > 0 && sorter_.is_new(i)) ++rank;
-        if (values_.size() == column.values_at + rank) values_.push_back(value_of_key(keys_[row]));
+        if (values_.size() == column.values_at + rank) values_.push_back(value_of_key(keys[row]));
         rank_of[row] = rank;
     }
 }

@@ -89,8 +89,9 @@ class SplitSearch {
     struct Search;
 
     void reserve(std::size_t n);
-    void load_column(std::uint32_t feature, Watch& watch);
-    void load_counted(std::uint32_t feature);
+    void gather(std::uint32_t first, std::uint32_t end);
+    void load_column(std::uint32_t feature, std::span<const std::uint64_t> keys, Watch& watch);
+    void load_counted(std::uint32_t feature, std::span<const std::uint64_t> keys);
     void load_sorted(std::uint32_t feature, std::uint32_t begin, std::uint32_t end,
                      const std::uint32_t* rows);
     bool counting_pays(const Column& column, std::size_t n_rows) const;
@@ -147,6 +148,7 @@ class SplitSearch {
     std::unique_ptr<std::uint32_t[]> elements_;      // sorted form, by feature
     std::vector<const double*> x_;                   // by row
     std::vector<std::uint32_t> tagged_;              // by row: it and its class
+    std::uint32_t n_gathered_ = 8;                   // features whose keys are made at a time
     std::vector<std::uint64_t> keys_;
     Sorter sorter_;
     std::vector<Column> columns_;
