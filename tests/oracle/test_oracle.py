@@ -24,7 +24,7 @@ SEED = int(os.environ.get("EVERTREE_SEED", random.SystemRandom().randrange(2**32
 
 settings.register_profile(
     "oracle",
-    max_examples=20_000 if SOAK else 400,
+    max_examples=20_000 if SOAK else 250,
     stateful_step_count=80 if SOAK else 40,
     deadline=None,
     print_blob=True,
@@ -64,11 +64,16 @@ picks = st.integers(0, 10**6)
 class Machine(RuleBasedStateMachine):
     """Both trees under the same requests."""
 
-    @initialize(kinds=st.sampled_from(KINDS), **{k: st.sampled_from(v) for k, v in LIMITS.items()})
-    def start(self, kinds, **limits):
+    @initialize(
+        kinds=st.sampled_from(KINDS),
+        first=st.lists(st.tuples(rows, labels), max_size=25),
+        **{name: st.sampled_from(values) for name, values in LIMITS.items()},
+    )
+    def start(self, kinds, first, **limits):
         self.kinds = kinds
         self.twins = Twins(kinds[0], categorical=kinds[1], **limits)
         self.probes = []
+        self.insert_many(first)
 
     def x(self, row):
         x = tuple(value(self.kinds, j, row[j]) for j in range(self.kinds[0]))

@@ -1,0 +1,112 @@
+# The commands of the house. Each makes .venv when there is none, and installs evertree again when its
+# sources have changed; only what changed is compiled again. Needed: Python >= 3.10, gcc/g++, make.
+
+PYTHON ?= python3
+JOBS ?= 2
+# What `make sanitize` runs: a part of the suite that passes through every C++ file.
+SANITIZE_TESTS ?= $(wildcard tests/unit tests/sanitize)
+SOAK_TESTS ?= $(wildcard tests/oracle tests/certified)
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+BUILD_TOOLS := scikit-build-core nanobind cmake ninja
+
+PYTHON_CODE := src paper examples tests $(wildcard benchmarks)
+CPP_CODE := $(wildcard core/*.hpp core/*.cpp bindings/*.hpp bindings/*.cpp tests/core/*.hpp tests/core/*.cpp)
+SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
+           $(shell find core bindings src -type f -not -path '*/__pycache__/*' 2>/dev/null)
+
+# Without build isolation: the build tools stay in .venv, so the paths that cmake remembers stay true
+# and the next compilation starts where this one ended.
+INSTALL = $(PIP) install --no-build-isolation -C cmake.define.EVERTREE_WERROR=ON
+
+.PHONY: help demo test check format sanitize core-tests soak bench clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo      watch the tree follow a changing stream (20 seconds)"
+	@echo "make test      every test, and the examples in the documentation"
+	@echo "make check     style, types, who-may-import-whom"
+	@echo "make format    put Python and C++ into the house's style"
+	@echo "make sanitize  tests under the address and undefined-behaviour sanitizers"
+	@echo "make soak      the random tests, for hours"
+	@echo "make bench     speed, as ratios within one run"
+	@echo "make clean     remove everything that make made"
+
+# ------------------------------------------------------------------------------------- the environment
+$(VENV)/.tools:
+	@echo "making $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) install --upgrade pip
+	@$(PIP) install $(BUILD_TOOLS)
+	@touch $@
+
+$(VENV)/.evertree: $(VENV)/.tools $(SOURCES)
+	@echo "installing evertree ..."
+	@$(INSTALL) -C build-dir=build/release '.[dev]'
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.evertree pyproject.toml
+	@echo "installing what we are compared with ..."
+	@$(INSTALL) -C build-dir=build/release '.[dev,bench]'
+	@touch $@
+
+# ----------------------------------------------------------------------------------------- the commands
+demo: $(VENV)/.evertree
+	@$(BIN)/python examples/demo.py
+
+test: $(VENV)/.evertree
+	$(BIN)/python -m pytest -q -n $(JOBS)
+
+check: $(VENV)/.evertree
+	$(BIN)/ruff check $(PYTHON_CODE)
+	$(BIN)/ruff format --check $(PYTHON_CODE)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(if $(CPP_CODE),$(BIN)/clang-format --dry-run -Werror $(CPP_CODE))
+
+format: $(VENV)/.evertree
+	$(BIN)/ruff check --fix-only $(PYTHON_CODE)
+	$(BIN)/ruff format $(PYTHON_CODE)
+	$(if $(CPP_CODE),$(BIN)/clang-format -i $(CPP_CODE))
+
+# The same tests, many more of them. One seed for all: with EVERTREE_SEED it can be repeated.
+soak: $(VENV)/.evertree
+	@seed=$${EVERTREE_SEED:-$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}; \
+	echo "EVERTREE_SEED=$$seed"; \
+	EVERTREE_SOAK=1 EVERTREE_SEED=$$seed $(BIN)/python -m pytest -n $(JOBS) $(SOAK_TESTS)
+
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/run.py
+
+# ------------------------------------------------------------------------------------------ sanitizers
+# The instrumented package lies in build/sanitize/site, ahead of the ordinary one on the path. The
+# runtimes have to be loaded before Python. Leaks are not looked for here, because Python itself keeps
+# memory until it ends; the C++ program core_tests, which has no Python in it, looks for them.
+SANITIZE_SITE := build/sanitize/site
+RUNTIMES = $(shell g++ -print-file-name=libasan.so):$(shell g++ -print-file-name=libubsan.so)
+
+$(SANITIZE_SITE)/.evertree: $(VENV)/.evertree
+	@echo "building evertree with sanitizers ..."
+	@rm -rf $(SANITIZE_SITE)
+	@$(INSTALL) -C build-dir=build/sanitize/cmake -C cmake.build-type=RelWithDebInfo \
+	    -C cmake.define.SANITIZE=ON --no-deps --target $(SANITIZE_SITE) .
+	@touch $@
+
+sanitize: $(SANITIZE_SITE)/.evertree core-tests
+	PYTHONPATH=$(SANITIZE_SITE) LD_PRELOAD=$(RUNTIMES) \
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
+	$(BIN)/python -m pytest -q -n $(JOBS) $(SANITIZE_TESTS)
+
+core-tests: $(VENV)/.tools
+ifneq ($(wildcard tests/core/*.cpp),)
+	@$(BIN)/cmake -S . -B build/core-tests -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
+	    -DEVERTREE_MODULE=OFF -DEVERTREE_TESTS=ON -DEVERTREE_WERROR=ON -DSANITIZE=ON --log-level=WARNING
+	@$(BIN)/cmake --build build/core-tests
+	ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 build/core-tests/core_tests
+endif
+
+clean:
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

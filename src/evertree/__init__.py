@@ -1,0 +1,39 @@
+"""A decision tree that is a live view of a table.
+
+Insert, correct or delete any row, and at every moment every split is provably within `max_gap` of
+the best split for the rows that are there now.
+
+>>> from evertree import EverTree
+>>> tree = EverTree(n_features=1)
+>>> first = tree.insert([31.0], "yes")
+>>> second = tree.insert([62.0], "no")
+>>> tree.label([70.0])
+'no'
+>>> tree.delete([62.0], "no")
+>>> tree.label([70.0])
+'yes'
+"""
+
+from evertree.errors import (
+    DuplicateId,
+    EmptyTree,
+    EvertreeError,
+    ExampleNotFound,
+    InvalidExample,
+    InvalidParameter,
+)
+from evertree.tree import Certificate, EverTree
+
+__all__ = [
+    "Certificate",
+    "DuplicateId",
+    "EmptyTree",
+    "EverTree",
+    "EvertreeError",
+    "ExampleNotFound",
+    "InvalidExample",
+    "InvalidParameter",
+    "__version__",
+]
+
+__version__ = "0.1.0"
