@@ -163,4 +163,52 @@ void Sorter::settle_by_keys() {
     }
 }
 
+namespace {
+
+constexpr std::uint16_t kNoCode = 0xffff;
+
+}  // namespace
+
+// The key's number in the order of first appearance.
+std::uint16_t DistinctKeys::code(std::uint64_t key) {
+    const std::size_t mask = table_.size() - 1;
+    std::size_t place = ((key * 0x9e3779b97f4a7c15u) >> 48) & mask;
+    for (;; place = (place + 1) & mask) {
+        const std::uint16_t found = table_[place];
+        if (found == kNoCode) break;
+        if (keys_[found] == key) return found;
+    }
+    table_[place] = static_cast<std::uint16_t>(keys_.size());
+    keys_.push_back(key);
+    return table_[place];
+}
+
+bool DistinctKeys::rank(std::span<const std::uint64_t> keys, std::size_t most,
+                        std::uint16_t* ranks) {
+    most = std::min(most, kMost);
+    keys_.clear();
+    table_.assign(std::bit_ceil(2 * most + 2), kNoCode);
+    std::uint64_t previous = ~keys[0];
+    std::uint16_t current = 0;
+    for (std::size_t row = 0; row < keys.size(); ++row) {
+        // Equal values often come in runs.
+        if (keys[row] != previous) {
+            previous = keys[row];
+            current = code(previous);
+            if (keys_.size() > most) return false;
+        }
+        ranks[row] = current;
+    }
+    std::vector<std::uint64_t> sorted(keys_);
+    std::sort(sorted.begin(), sorted.end());
+    rank_of_code_.resize(keys_.size());
+    for (std::size_t c = 0; c < keys_.size(); ++c) {
+        rank_of_code_[c] = static_cast<std::uint16_t>(
+            std::lower_bound(sorted.begin(), sorted.end(), keys_[c]) - sorted.begin());
+    }
+    for (std::size_t row = 0; row < keys.size(); ++row) ranks[row] = rank_of_code_[ranks[row]];
+    keys_ = std::move(sorted);
+    return true;
+}
+
 }  // namespace evertree

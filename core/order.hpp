@@ -52,4 +52,22 @@ class Sorter {
     bool all_bits_fit_ = true;
 };
 
+// The keys of a column that has few different ones, without sorting the column.
+class DistinctKeys {
+   public:
+    static constexpr std::size_t kMost = 4096;
+
+    // Ranks the rows by their keys; false, and nothing else, if there are more than `most` of them.
+    bool rank(std::span<const std::uint64_t> keys, std::size_t most, std::uint16_t* ranks);
+    // In ascending order.
+    std::span<const std::uint64_t> keys() const { return keys_; }
+
+   private:
+    std::uint16_t code(std::uint64_t key);
+
+    std::vector<std::uint64_t> keys_;
+    std::vector<std::uint16_t> table_;  // codes by hash, at most half full
+    std::vector<std::uint16_t> rank_of_code_;
+};
+
 }  // namespace evertree

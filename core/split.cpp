@@ -8,8 +8,10 @@ namespace evertree {
 
 namespace {
 
-constexpr std::size_t kMaxCountedValues = 4096;
+constexpr std::size_t kRowsPerCount = 2;  // from so many rows a value and class on, counting pays
+constexpr std::size_t kCountFrom = 64;    // rows
 constexpr std::size_t kGatherFewFrom = std::size_t{1} << 17;  // for the sake of memory
+constexpr std::size_t kManyFeatures = 40;
 
 // The threshold between two neighbouring values: their midpoint, correctly rounded, or the lower
 // one where the midpoint is not below the upper.
@@ -171,7 +173,7 @@ void SplitSearch::reserve(std::size_t n) {
         elements_.reset(new std::uint32_t[capacity]);  // not touched before it is used
         capacity_elements_ = capacity;
     }
-    n_gathered_ = n < kGatherFewFrom ? 8 : 4;
+    n_gathered_ = n < kGatherFewFrom || kinds_.size() >= kManyFeatures ? 8 : 4;
     if (keys_.size() < n * n_gathered_) keys_.resize(n * n_gathered_);
     if (x_.size() < n) x_.resize(n), tagged_.resize(n);
     if (ones_left_.size() < n) ones_left_.resize(n);
@@ -270,35 +272,31 @@ void SplitSearch::load_column(std::uint32_t feature, std::span<const std::uint64
     }
     watch.worked(n_);
     if (differing == 0) return;
-    sorter_.sort(keys, differing, watch);
     Column& column = columns_[feature];
-    column.n_values = 1;
-    for (std::size_t i = 1; i < n_; ++i) column.n_values += sorter_.is_new(i);
     column.any_missing = is_missing(value_of_key(largest));
-    if (counting_pays(column, n_)) {
-        load_counted(feature, keys);
-        features_.push_back(feature | kCounted);
-    } else {
-        load_sorted(feature, 0, static_cast<std::uint32_t>(n_), nullptr);
-        features_.push_back(feature);
-    }
+    if (n_ >= kCountFrom && load_counted(feature, keys)) return;
+    watch.worked(n_);
+    sorter_.sort(keys, differing, watch);
+    load_sorted(feature, 0, static_cast<std::uint32_t>(n_), nullptr);
+    features_.push_back(feature);
 }
 
-void SplitSearch::load_counted(std::uint32_t feature, std::span<const std::uint64_t> keys) {
+bool SplitSearch::load_counted(std::uint32_t feature, std::span<const std::uint64_t> keys) {
     Column& column = columns_[feature];
-    column.ranks_at = static_cast<std::uint32_t>(ranks_.size() / n_);
+    const std::size_t ranks_at = ranks_.size();
+    ranks_.resize(ranks_at + n_);
+    if (!distinct_.rank(keys, n_ / n_classes_ / kRowsPerCount, ranks_.data() + ranks_at)) {
+        ranks_.resize(ranks_at);
+        return false;
+    }
+    column.n_values = static_cast<std::uint32_t>(distinct_.keys().size());
+    column.ranks_at = static_cast<std::uint32_t>(ranks_at / n_);
     column.values_at = static_cast<std::uint32_t>(values_.size());
     column.counts_at = static_cast<std::uint32_t>(counts_size_);
-    ranks_.resize(ranks_.size() + n_);
+    for (const std::uint64_t key : distinct_.keys()) values_.push_back(value_of_key(key));
     counts_size_ += std::size_t{column.n_values} * n_classes_;
-    std::uint16_t* const rank_of = ranks_.data() + std::size_t{column.ranks_at} * n_;
-    std::uint16_t rank = 0;
-    for (std::size_t i = 0; i < n_; ++i) {
-        const std::uint32_t row = sorter_.row(i);
-        if (i > 0 && sorter_.is_new(i)) ++rank;
-        if (values_.size() == column.values_at + rank) values_.push_back(value_of_key(keys[row]));
-        rank_of[row] = rank;
-    }
+    features_.push_back(feature | kCounted);
+    return true;
 }
 
 // What the sorter holds becomes the sorted form; `rows` says which rows were sorted (null: all).
@@ -314,8 +312,7 @@ void SplitSearch::load_sorted(std::uint32_t feature, std::uint32_t begin, std::u
 }
 
 bool SplitSearch::counting_pays(const Column& column, std::size_t n_rows) const {
-    return column.n_values <= kMaxCountedValues &&
-           2 * std::size_t{column.n_values} * n_classes_ <= n_rows;
+    return kRowsPerCount * column.n_values * n_classes_ <= n_rows;
 }
 
 bool SplitSearch::any_counting_pays(const Segment& segment, std::size_t n_rows) const {
@@ -691,11 +688,26 @@ void SplitSearch::divide_counts(const Segment& segment, Segment& smaller, bool s
 
 void SplitSearch::count(const Column& column, const Segment& segment,
                         std::uint32_t* counts) const {
-    std::fill_n(counts, std::size_t{column.n_values} * n_classes_, 0u);
+    const std::size_t n_counts = std::size_t{column.n_values} * n_classes_;
     const std::uint16_t* const rank_of = ranks(column);
-    for (const std::uint32_t row : rows(segment.begin, segment.end)) {
-        ++counts[std::size_t{rank_of[row]} * n_classes_ + classes_[row]];
+    const auto own = rows(segment.begin, segment.end);
+    const auto place = [&](std::uint32_t row) {
+        return std::size_t{rank_of[row]} * n_classes_ + classes_[row];
+    };
+    std::fill_n(counts, n_counts, 0u);
+    std::size_t i = 0;
+    // With few counts the next row often needs the same one, and would wait for it: four sets.
+    constexpr std::size_t few = 64;
+    if (n_counts <= few && own.size() >= 4 * few) {
+        std::uint32_t sets[4][few] = {};
+        for (; i + 4 <= own.size(); i += 4) {
+            for (std::size_t s = 0; s < 4; ++s) ++sets[s][place(own[i + s])];
+        }
+        for (std::size_t c = 0; c < n_counts; ++c) {
+            counts[c] = sets[0][c] + sets[1][c] + sets[2][c] + sets[3][c];
+        }
     }
+    for (; i < own.size(); ++i) ++counts[place(own[i])];
 }
 
 std::uint32_t SplitSearch::take_counts() {

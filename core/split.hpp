@@ -91,7 +91,7 @@ class SplitSearch {
     void reserve(std::size_t n);
     void gather(std::uint32_t first, std::uint32_t end);
     void load_column(std::uint32_t feature, std::span<const std::uint64_t> keys, Watch& watch);
-    void load_counted(std::uint32_t feature, std::span<const std::uint64_t> keys);
+    bool load_counted(std::uint32_t feature, std::span<const std::uint64_t> keys);
     void load_sorted(std::uint32_t feature, std::uint32_t begin, std::uint32_t end,
                      const std::uint32_t* rows);
     bool counting_pays(const Column& column, std::size_t n_rows) const;
@@ -151,6 +151,7 @@ class SplitSearch {
     std::uint32_t n_gathered_ = 8;                   // features whose keys are made at a time
     std::vector<std::uint64_t> keys_;
     Sorter sorter_;
+    DistinctKeys distinct_;
     std::vector<Column> columns_;
     std::vector<std::uint16_t> ranks_;
     std::vector<double> values_;
