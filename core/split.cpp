@@ -18,7 +18,7 @@ constexpr std::size_t kManyFeatures = 40;
 double midpoint(double low, double high) {
     double middle = (low + high) / 2;
     if (!std::isfinite(middle)) middle = low / 2 + high / 2;
-    return middle < high ? middle : low;
+    return (middle < high ? middle : low) + 0.0;  // never -0.0
 }
 
 }  // namespace

@@ -186,8 +186,14 @@ bool DynamicTree::fires(const Touched& at) {
         // A leaf for want of a separating split: our exception, so we end it with its reason.
         return node.built_inseparable && leaf_must_split(node, at.depth);
     }
-    if (node.is_leaf()) return leaf_must_split(node, at.depth);
-    return !limits_.may_split(node.tally, at.depth) || gap_may_exceed(node);
+    if (node.is_leaf()) {
+        // Built on nothing: whatever fills an empty tree first is one Build.
+        const bool is_first = node.built_size == 0 && node.tally.size > 0;
+        return is_first || leaf_must_split(node, at.depth);
+    }
+    // A subtree of which most has left may be all emptied leaves: rebuilt, it bounds the space.
+    const bool has_shrunk = 2 * node.tally.size < node.built_size;
+    return has_shrunk || !limits_.may_split(node.tally, at.depth) || gap_may_exceed(node);
 }
 
 // M_sigma - floor > beta * n: from here on some split may be more than beta better.

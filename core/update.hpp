@@ -8,7 +8,7 @@
 //   certified   v's split leaves more than beta * n above the floor, a lower bound of the mass that
 //               any split leaves: the mass at v's build minus 2 for every deletion since. While it
 //               does not fire, no split is more than beta better. Condition 1 of Definition 3.1 is
-//               checked exactly.
+//               checked exactly, and a node that has lost more than half of s(v) is rebuilt.
 //   the paper's c(v) > epsilon * s(v), updates since the build against the size at the build.
 //
 // All or nothing: new subtrees are built beside the old ones and swapped in when nothing can fail

@@ -151,11 +151,12 @@ class Reference:
         if self.epsilon is not None:
             is_counted_out = v.updates_since_build > (self.epsilon + TOL) * v.built_size
             return is_counted_out or (v.is_stuck and self.must_split(path, self.alpha - TOL))
-        if v.split is None:
-            return self.must_split(path, self.alpha - TOL)
+        if v.split is None:  # built_size is 0 in an empty tree only: its first update is one Build
+            return v.built_size == 0 < len(S) or self.must_split(path, self.alpha - TOL)
         floor = max(Fraction(0), v.mass_at_build - 2 * v.deletions_since_build)
         is_far = mass_left(S, v.split) - floor > (self.beta - TOL) * len(S)
-        return is_far or len(S) <= self.k or gini(S) == 0
+        has_shrunk = 2 * len(S) < v.built_size  # no pile of emptied leaves: it bounds the space
+        return is_far or has_shrunk or len(S) <= self.k or gini(S) == 0
 
     def build(self, S: list[Example], depth: int) -> Node:
         """Algorithm 2, Build(S, η)."""

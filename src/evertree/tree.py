@@ -232,7 +232,7 @@ choose another, leave ids out to get free ones, or replace(1, x, y)
         numbers = None if ids is None else self._encoder.ids(ids, len(rows))
         found = self._core.insert_many(rows, labels, numbers)
         if not isinstance(found, int):
-            return np.asarray(found, dtype=np.int64)
+            return found.view(np.int64)
         if numbers is None or found < 0:
             raise _no_id(found, None)
         raise _id_in_use(f"ids[{found}]", int(numbers[found]), "ids")

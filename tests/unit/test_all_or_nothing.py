@@ -51,13 +51,10 @@ def run_child(*arguments: str, **environment: str) -> str:
 # ---------------------------------------------------------------------------------------------- Ctrl-C
 
 
-INTERRUPTED = ["rebuild", "first batch", "second batch", "one row", "one row out", "many out"]
-
-
-@pytest.mark.parametrize("operation", INTERRUPTED)
-def test_ctrl_c_during_a_long_build(operation: str):
-    said = run_child("interrupt", operation)
-    assert said.count("KeyboardInterrupt") == 2, said
+@pytest.mark.parametrize(("into", "n_requests"), [("empty", 1), ("full", 5)])
+def test_ctrl_c_during_a_long_build(into: str, n_requests: int):
+    said = run_child("interrupt", into)
+    assert said.count("KeyboardInterrupt") == 2 * n_requests, said
 
 
 def test_other_signals_during_a_long_build():
@@ -71,32 +68,37 @@ def noise(n: int, seed: int = SEED) -> tuple[np.ndarray, list[int]]:
     return rng.random((n, 20)), rng.integers(0, 2, n).tolist()
 
 
-def child_interrupt(operation: str) -> None:
-    n = 60_000 if SANITIZED else 400_000
+def child_interrupt(into: str) -> None:
+    n = 60_000 if SANITIZED else 250_000
     # epsilon = 0: every request, also one of a single row, builds everything anew.
     tree = EverTree(20, epsilon=0.0)
     X, y = noise(n)
-    duration = time_of(lambda: tree.insert_many(X, y))
+    tree.insert_many(X, y)
+    duration = quickest_build(tree)
     more_X, more_y = noise(n // 20, seed=SEED + 1)
-    requests: dict[str, Operation] = {
-        "rebuild": EverTree.rebuild,
-        "first batch": lambda tree: tree.insert_many(X, y),
-        "second batch": lambda tree: tree.insert_many(more_X, more_y),
-        "one row": lambda tree: tree.insert(more_X[0], "new label"),
-        "one row out": lambda tree: tree.delete(id=n // 2),
-        "many out": lambda tree: tree.delete_many(ids=np.arange(0, n, 100)),
-    }
-    if operation == "first batch":
-        tree = EverTree(20)
-    for share in (0.25, 0.6):
-        interrupted(tree, requests[operation], share * duration)
+    requests: list[Operation] = [
+        EverTree.rebuild,
+        lambda tree: tree.insert_many(more_X, more_y),
+        lambda tree: tree.insert(more_X[0], "new label"),
+        lambda tree: tree.delete(id=n // 2),
+        lambda tree: tree.delete_many(ids=np.arange(0, n, 100)),
+    ]
+    if into == "empty":
+        tree, requests = EverTree(20), [lambda tree: tree.insert_many(X, y)]
+    for request in requests:
+        for share in (0.1, 0.4):
+            interrupted(tree, request, share * duration)
     check_usable(tree, X, y)
 
 
-def time_of(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+def quickest_build(tree: EverTree) -> float:
+    """Seconds that a build takes at least: other work on the machine only makes it slower."""
+    durations = []
+    for _ in range(2):
+        start = time.perf_counter()
+        tree.rebuild()
+        durations.append(time.perf_counter() - start)
+    return min(durations)
 
 
 def interrupted(tree: EverTree, request: Operation, delay: float) -> None:
@@ -137,9 +139,10 @@ def check_usable(tree: EverTree, X: np.ndarray, y: list[int]) -> None:
 
 def child_signals() -> None:
     """A handler may raise what it likes, may look the other way, and may not use the tree."""
-    X, y = noise(60_000 if SANITIZED else 300_000)
+    X, y = noise(60_000 if SANITIZED else 250_000)
     tree = EverTree(20)
-    duration = time_of(lambda: tree.insert_many(X, y))
+    tree.insert_many(X, y)
+    duration = quickest_build(tree)
     before = state(tree)
 
     def too_long(*_: object) -> None:
@@ -150,13 +153,13 @@ def child_signals() -> None:
 
     for handler, expected in ((too_long, TimeoutError), (impolite, RuntimeError)):
         signal.signal(signal.SIGALRM, handler)
-        signal.setitimer(signal.ITIMER_REAL, duration / 3)
+        signal.setitimer(signal.ITIMER_REAL, duration / 4)
         with pytest.raises(expected) as caught:
             tree.rebuild()
         assert state(tree) == before, expected
         print(type(caught.value).__name__)  # noqa: T201
     signal.signal(signal.SIGALRM, lambda *_: print("handled"))  # noqa: T201
-    signal.setitimer(signal.ITIMER_REAL, duration / 3)
+    signal.setitimer(signal.ITIMER_REAL, duration / 4)
     tree.rebuild()
     assert tree.stats()["rebuilds"] == before[2]["rebuilds"] + 1
 
@@ -342,7 +345,9 @@ def small_tree(rule: str) -> EverTree:
 
 
 def everything(tree: EverTree) -> tuple:
-    rows = [(i, tree.example(i)) for i in range(12_000) if i in tree]
+    ids = [*range(200), *range(900, 909), 10_000]
+    rows = [(i, tree.example(i)) for i in ids if i in tree]
+    assert len(rows) == len(tree)
     return state(tree), [(i, x.tobytes(), y) for i, (x, y) in rows], repr(tree.nodes())
 
 
