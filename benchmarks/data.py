@@ -1,4 +1,4 @@
-"""The data that speed is measured on: the paper's sets where they are, a synthetic stream elsewhere.
+"""What speed is measured on: the paper's sets where they are, a synthetic stream elsewhere.
 
 The sets are looked for in the folder that EVERTREE_DATA names, else in ../shared/data beside the
 project. They are never part of the project.
@@ -61,7 +61,7 @@ def load(name: str) -> Data:
 
 
 def synthetic(n: int = 40_000, d: int = 8, seed: int = 0) -> Data:
-    """A drifting stream: the direction that separates the classes turns with time."""
+    """Make a drifting stream: the direction that separates the classes turns with time."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(n, d))
     angle = np.linspace(0, np.pi, n)

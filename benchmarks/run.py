@@ -1,7 +1,7 @@
 """Speed as ratios within one run: every peer does the same job on the same rows in this process.
 
 `make bench` prints the table and keeps it in benchmarks/results with machine and commit. Times of
-different runs are not comparable; ratios of one run are. Each time is the best of a few repetitions.
+different runs are not comparable; ratios of one run are. Each time is the best of a few.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 // Gate: many readers or one writer, and never a deadlock with Python's own lock.
 //
-// The rule: nobody waits for the gate while holding the GIL; whoever is inside may wait for the GIL.
-// A thread that is writing and comes back (a label's __eq__ that calls the tree, a signal handler)
-// is told so instead of waiting for itself.
+// The rule: nobody waits for the gate while holding the GIL; whoever is inside may wait for the
+// GIL. A thread that is writing and comes back (a label's __eq__ that calls the tree, a signal
+// handler) is told so instead of waiting for itself.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -15,7 +15,7 @@
 namespace evertree {
 
 class Gate {
-   public:
+  public:
     void lock() {
         refuse_reentry();
         if (!mutex_.try_lock()) {
@@ -37,7 +37,7 @@ class Gate {
     }
     void unlock_shared() { mutex_.unlock_shared(); }
 
-   private:
+  private:
     void refuse_reentry() const {
         if (writer_ == std::this_thread::get_id()) {
             throw std::runtime_error(

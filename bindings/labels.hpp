@@ -1,8 +1,8 @@
 // Labels: Python's labels as class ids and back.
 //
 // A label has an id for as long as an active example has it; then the id is free for another label
-// and nothing of the old one is left. The order that settles ties is asked of Python when a label is
-// next wanted, not at every new label.
+// and nothing of the old one is left. The order that settles ties is asked of Python when a label
+// is next wanted, not at every new label.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -18,7 +18,7 @@ namespace evertree {
 namespace nb = nanobind;
 
 class Labels {
-   public:
+  public:
     explicit Labels(nb::object encoder) : encoder_(std::move(encoder)) {}
 
     // The id of a known label. Whatever cannot be looked up is refused by the encoder, in words.
@@ -82,7 +82,7 @@ class Labels {
         labels_.clear();
     }
 
-   private:
+  private:
     nb::object plain(nb::handle label) const { return encoder_.attr("label")(label); }
     ClassId add(const nb::object& label) {
         const bool reuse = !free_.empty();

@@ -36,10 +36,12 @@ constexpr std::int64_t kAllThere = -1;
 
 // Lets Ctrl-C through, and other threads run, during long work.
 class PythonWatch : public Watch {
-   public:
+  public:
     void poll() override {
         const nb::gil_scoped_acquire acquire;
-        { const nb::gil_scoped_release others_first; }
+        {
+            const nb::gil_scoped_release others_first;
+        }
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
     }
 };
@@ -47,7 +49,8 @@ class PythonWatch : public Watch {
 template <typename T>
 nb::object as_array(std::vector<T> values) {
     auto* const owned = new std::vector<T>(std::move(values));
-    const nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    const nb::capsule owner(owned,
+                            [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
     return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), {owned->size()}, owner));
 }
 
@@ -67,17 +70,17 @@ std::vector<Kind> kinds_of(std::size_t n_features, const nb::list& categorical) 
 }  // namespace
 
 class PyTree {
-   public:
+  public:
     PyTree(std::size_t n_features, const nb::list& categorical, double max_gap, double min_impurity,
            std::uint32_t min_samples_split, std::int32_t max_depth, double epsilon,
            nb::object encoder)
         : encoder_(encoder),
           labels_(encoder),
-          subject_(kinds_of(n_features, categorical),
-                   Limits{max_gap, min_impurity, min_samples_split,
-                          max_depth < 0 ? Limits::kNoDepthLimit
-                                        : static_cast<std::uint32_t>(max_depth),
-                          epsilon < 0 ? Limits::kCertifiedRule : epsilon}) {}
+          subject_(
+              kinds_of(n_features, categorical),
+              Limits{max_gap, min_impurity, min_samples_split,
+                     max_depth < 0 ? Limits::kNoDepthLimit : static_cast<std::uint32_t>(max_depth),
+                     epsilon < 0 ? Limits::kCertifiedRule : epsilon}) {}
 
     std::int64_t insert(nb::handle x, nb::handle y, ExampleId id) {
         const Row row = read(x);
@@ -327,7 +330,7 @@ class PyTree {
         labels_.clear();
     }
 
-   private:
+  private:
     // After a batch, done or failed, labels that no example has are forgotten.
     struct LabelsOfBatch {
         explicit LabelsOfBatch(PyTree& t) : owner(t) {}
@@ -460,8 +463,7 @@ NB_MODULE(_core, module) {
         .def("delete_value", &PyTree::delete_value, nb::arg("x"), nb::arg("y").none())
         .def("delete_id", &PyTree::delete_id, nb::arg("id"))
         .def("replace", &PyTree::replace, nb::arg("id"), nb::arg("x"), nb::arg("y").none())
-        .def("insert_many", &PyTree::insert_many, nb::arg("X"), nb::arg("y"),
-             nb::arg("ids").none())
+        .def("insert_many", &PyTree::insert_many, nb::arg("X"), nb::arg("y"), nb::arg("ids").none())
         .def("delete_many_values", &PyTree::delete_many_values, nb::arg("X"), nb::arg("y"))
         .def("delete_many_ids", &PyTree::delete_many_ids, nb::arg("ids"))
         .def("label", &PyTree::label, nb::arg("x"))

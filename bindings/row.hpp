@@ -20,7 +20,7 @@ namespace evertree {
 namespace nb = nanobind;
 
 class Row {
-   public:
+  public:
     Row(nb::handle source, std::span<const Kind> kinds, nb::handle encoder) {
         if (kinds.size() > inline_.size()) {
             heap_.resize(kinds.size());
@@ -37,7 +37,7 @@ class Row {
 
     const double* data() const { return values_; }
 
-   private:
+  private:
     bool read(PyObject* source, std::span<const Kind> kinds) {
         const bool copied = PyList_CheckExact(source) || PyTuple_CheckExact(source)
                                 ? read_sequence(source, kinds.size())

@@ -62,8 +62,8 @@ void Builder::plan_root(Plan& plan, std::uint32_t n_rows) {
     root.counts_end = static_cast<std::uint32_t>(plan.counts.size());
 }
 
-void Builder::plan_splits(const Examples& examples, std::span<const Slot> rows,
-                          std::uint32_t depth, Plan& plan, Watch& watch) {
+void Builder::plan_splits(const Examples& examples, std::span<const Slot> rows, std::uint32_t depth,
+                          Plan& plan, Watch& watch) {
     open_.clear();
     const auto n_classes = static_cast<std::uint32_t>(class_ids_.size());
     open_.push_back({0, depth, search_.load(examples, rows, classes_, n_classes, watch)});
@@ -126,7 +126,8 @@ void Builder::plan_children(Plan& plan, const Open& parent, std::uint32_t middle
     };
     append(left, left_smaller);
     append(right, !left_smaller);
-    for (std::uint32_t i = counts_begin; i < counts_end; ++i) class_counts_[plan.counts[i].label] = 0;
+    for (std::uint32_t i = counts_begin; i < counts_end; ++i)
+        class_counts_[plan.counts[i].label] = 0;
 }
 
 void Builder::finish(Plan& plan, std::span<const Slot> rows) const {

@@ -1,4 +1,5 @@
-// Build: Algorithm 2 of the paper. The tree that a set of examples gets, planned beside the old one.
+// Build: Algorithm 2 of the paper. The tree that a set of examples gets, planned beside the old
+// one.
 //
 // The result depends on the multiset of examples alone, never on their order or history. It is
 // iterative: a tree may be as deep as it has examples, and nothing here may overflow a stack.
@@ -18,7 +19,7 @@
 namespace evertree {
 
 class Builder {
-   public:
+  public:
     Builder(const Limits& limits, std::span<const Kind> kinds)
         : limits_(limits), search_(kinds), n_features_(kinds.size()) {}
 
@@ -26,7 +27,7 @@ class Builder {
     void build(const Examples& examples, std::vector<Slot> rows, std::uint32_t depth, Plan& plan,
                Watch& watch);
 
-   private:
+  private:
     struct Open {
         std::uint32_t node;
         std::uint32_t depth;
@@ -44,9 +45,9 @@ class Builder {
     std::size_t n_features_;
     // Scratch that lives from build to build.
     std::vector<Open> open_;
-    std::vector<std::uint32_t> classes_;      // by row: the number of its class in this build
-    std::vector<ClassId> class_ids_;          // by that number
-    std::vector<std::uint32_t> numbers_;      // by ClassId: that number, or kNoNumber
+    std::vector<std::uint32_t> classes_;       // by row: the number of its class in this build
+    std::vector<ClassId> class_ids_;           // by that number
+    std::vector<std::uint32_t> numbers_;       // by ClassId: that number, or kNoNumber
     std::vector<std::uint32_t> class_counts_;  // by number; zero between nodes
 };
 

@@ -43,9 +43,11 @@ double gini_index(const Counts& counts, double n) {
 }
 
 class Auditor {
-   public:
+  public:
     Auditor(const DynamicTree& subject, Watch& watch)
-        : examples_(subject.examples()), tree_(subject.tree()), limits_(subject.limits()),
+        : examples_(subject.examples()),
+          tree_(subject.tree()),
+          limits_(subject.limits()),
           kinds_(subject.kinds()),
           watch_(watch) {}
 
@@ -79,7 +81,7 @@ class Auditor {
         return std::move(audit_);
     }
 
-   private:
+  private:
     void report(const std::string& where, const std::string& what) {
         audit_.breaches.push_back(where + ": " + what);
     }

@@ -146,9 +146,8 @@ Slot Examples::find(const double* x, ClassId label) const {
 }
 
 Slot Examples::find(std::uint32_t hash, const double* x, ClassId label) const {
-    return by_value_.find(hash, [&](Slot slot) {
-        return head(slot).label == label && same_x(this->x(slot), x);
-    });
+    return by_value_.find(
+        hash, [&](Slot slot) { return head(slot).label == label && same_x(this->x(slot), x); });
 }
 
 bool Examples::same_x(const double* x, const double* y) const {

@@ -32,7 +32,7 @@ inline double normalized(double value) { return is_missing(value) ? kMissing : v
 
 // A hash table from keys that the caller compares to slots; open addressing, linear probing.
 class SlotIndex {
-   public:
+  public:
     void reserve(std::size_t count);
     void insert(std::uint32_t hash, Slot slot) noexcept;
     void erase(std::uint32_t hash, Slot slot) noexcept;
@@ -48,7 +48,7 @@ class SlotIndex {
         }
     }
 
-   private:
+  private:
     struct Entry {
         std::uint32_t hash = 0;
         Slot slot = kNoSlot;
@@ -61,7 +61,7 @@ class SlotIndex {
 };
 
 class Examples {
-   public:
+  public:
     explicit Examples(std::size_t n_features);
 
     std::size_t n_features() const { return n_features_; }
@@ -94,7 +94,7 @@ class Examples {
     Slot slots_end() const { return static_cast<Slot>(slots_used_); }
     bool is_active(Slot slot) const { return head(slot).is_active; }
 
-   private:
+  private:
     struct Head {
         ExampleId id;
         ClassId label;

@@ -6,7 +6,8 @@
 // so the best split is the one that leaves the least mass. Equal masses must compare equal and the
 // comparison must agree with exact fractions: doubles decide when they are clearly apart, integers
 // when they are not. The maintenance rule uses only two facts, true for this mass: an insertion
-// never lowers the mass that a split leaves, and a deletion lowers it by less than kMassPerDeletion.
+// never lowers the mass that a split leaves, and a deletion lowers it by less than
+// kMassPerDeletion.
 //
 // Must not know: examples, nodes, rules.
 #pragma once

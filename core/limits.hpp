@@ -12,11 +12,11 @@ struct Limits {
     static constexpr std::uint32_t kNoDepthLimit = 0xffffffff;
     static constexpr double kCertifiedRule = -1.0;
 
-    double max_gap = 0.1;                      // beta
-    double min_impurity = 0.01;                // alpha
-    std::uint32_t min_samples_split = 2;       // k + 1
-    std::uint32_t max_depth = kNoDepthLimit;   // h
-    double epsilon = kCertifiedRule;           // of the paper's counter rule, or kCertifiedRule
+    double max_gap = 0.1;                     // beta
+    double min_impurity = 0.01;               // alpha
+    std::uint32_t min_samples_split = 2;      // k + 1
+    std::uint32_t max_depth = kNoDepthLimit;  // h
+    double epsilon = kCertifiedRule;          // of the paper's counter rule, or kCertifiedRule
 
     bool certified_rule() const { return epsilon < 0; }
 

@@ -9,7 +9,7 @@ namespace evertree {
 
 namespace {
 
-constexpr std::size_t kRun = 4;             // sorted by comparing fixed pairs
+constexpr std::size_t kRun = 4;         // sorted by comparing fixed pairs
 constexpr std::size_t kRadixFrom = 96;  // below, merging beats filling histograms
 constexpr std::size_t kWideDigitsFrom = 1 << 13;
 constexpr int kDigitBitsMax = 11;
@@ -86,7 +86,7 @@ void merge_sort(Words words, Words spare, std::size_t n) {
 
 // By the digits from bit `first_bit` up: as few as the number of words is worth, of equal width.
 class Digits {
-   public:
+  public:
     Digits(std::size_t n, int first_bit) : first_bit_(first_bit) {
         const int bits = 64 - first_bit, widest = n < kWideDigitsFrom ? 8 : kDigitBitsMax;
         count_ = (bits + widest - 1) / widest;
@@ -98,14 +98,15 @@ class Digits {
         return (word >> (first_bit_ + digit * width_)) & (n_buckets() - 1);
     }
 
-   private:
+  private:
     int first_bit_, count_, width_;
 };
 
 void radix_sort(Words words, Words spare, std::size_t n, int first_bit, Watch& watch) {
     const Digits digits(n, first_bit);
     std::array<std::uint32_t, kDigitsMax << kDigitBitsMax> all_counts;
-    std::fill_n(all_counts.data(), static_cast<std::size_t>(digits.count()) * digits.n_buckets(), 0u);
+    std::fill_n(all_counts.data(), static_cast<std::size_t>(digits.count()) * digits.n_buckets(),
+                0u);
     const auto counts = [&](int digit) {
         return all_counts.data() + static_cast<std::size_t>(digit) * digits.n_buckets();
     };
@@ -131,8 +132,7 @@ void radix_sort(Words words, Words spare, std::size_t n, int first_bit, Watch& w
 
 }  // namespace
 
-void Sorter::sort(std::span<const std::uint64_t> keys, std::uint64_t differing,
-                  Watch& watch) {
+void Sorter::sort(std::span<const std::uint64_t> keys, std::uint64_t differing, Watch& watch) {
     const std::size_t n = keys.size();
     if (words_.size() < 2 * n) words_.resize(2 * n), spare_.resize(2 * n);
     keys_ = keys;

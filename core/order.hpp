@@ -28,7 +28,7 @@ inline double value_of_key(std::uint64_t key) {
 }
 
 class Sorter {
-   public:
+  public:
     // `differing` has (at least) the bits in which any two keys differ; not zero. The order among
     // equal keys is not specified. The keys must stay until the answers have been read.
     void sort(std::span<const std::uint64_t> keys, std::uint64_t differing, Watch& watch);
@@ -43,7 +43,7 @@ class Sorter {
     }
     void release() { words_ = spare_ = {}; }
 
-   private:
+  private:
     void settle_by_keys();
 
     std::vector<std::uint64_t> words_, spare_;
@@ -54,7 +54,7 @@ class Sorter {
 
 // The keys of a column that has few different ones, without sorting the column.
 class DistinctKeys {
-   public:
+  public:
     static constexpr std::size_t kMost = 4096;
 
     // Ranks the rows by their keys; false, and nothing else, if there are more than `most` of them.
@@ -62,7 +62,7 @@ class DistinctKeys {
     // In ascending order.
     std::span<const std::uint64_t> keys() const { return keys_; }
 
-   private:
+  private:
     std::uint16_t code(std::uint64_t key);
 
     std::vector<std::uint64_t> keys_;

@@ -326,7 +326,7 @@ bool SplitSearch::any_counting_pays(const Segment& segment, std::size_t n_rows) 
 
 Candidate SplitSearch::best(Segment& segment, std::span<const ClassCount> counts, Watch& watch) {
     if (n_classes_ == 2) {
-        const std::uint32_t ones = counts[0].label == 1   ? counts[0].count
+        const std::uint32_t ones = counts[0].label == 1 ? counts[0].count
                                    : counts.size() == 2 ? counts[1].count
                                                         : 0;
         const TwoClassCut cut{counts, inverse_.data(), segment.size(), ones};
@@ -402,8 +402,8 @@ bool SplitSearch::search_sorted_present(Search<ManyClassCut>& search) {
     return varies;
 }
 
-// Most cuts are far from the best. They are told apart in single precision, which the compiler turns
-// into a few instructions for several cuts at once; the rest is looked at properly.
+// Most cuts are far from the best. They are told apart in single precision, which the compiler
+// turns into a few instructions for several cuts at once; the rest is looked at properly.
 bool SplitSearch::search_sorted_present(Search<TwoClassCut>& search) {
     constexpr std::uint32_t block = 32;
     const std::uint32_t begin = search.segment.begin, n = search.segment.size();
@@ -419,8 +419,7 @@ bool SplitSearch::search_sorted_present(Search<TwoClassCut>& search) {
     if ((any_new & kNewValue) == 0) return false;
     TwoClassCut& cut = search.cut;
     const float* const inverse = rough_inverse_.data() + 1;
-    const float* const inverse_back =
-        rough_inverse_back_.data() + (rough_inverse_back_.size() - n);
+    const float* const inverse_back = rough_inverse_back_.data() + (rough_inverse_back_.size() - n);
     const auto all_ones = static_cast<float>(cut.ones);
     // The rounding of single precision, several times over.
     const float doubt = 2e-6f * static_cast<float>(n);
@@ -686,8 +685,7 @@ void SplitSearch::divide_counts(const Segment& segment, Segment& smaller, bool s
     (search_larger ? larger.counts : counts_free_.emplace_back()) = segment.counts;
 }
 
-void SplitSearch::count(const Column& column, const Segment& segment,
-                        std::uint32_t* counts) const {
+void SplitSearch::count(const Column& column, const Segment& segment, std::uint32_t* counts) const {
     const std::size_t n_counts = std::size_t{column.n_values} * n_classes_;
     const std::uint16_t* const rank_of = ranks(column);
     const auto own = rows(segment.begin, segment.end);

@@ -5,8 +5,9 @@
 //   sorted   its rows in the order of the values; dividing keeps the order (stable partition), so
 //            nothing is sorted twice. Searching costs O(rows).
 //   counted  examples per value and class. Searching costs O(values * classes); when a segment is
-//            divided only the smaller side is counted, the larger one is what remains (Theorem 3.3).
-//            It works for ordered values as for categories, but loses on segments with few rows.
+//            divided only the smaller side is counted, the larger one is what remains
+//            (Theorem 3.3). It works for ordered values as for categories, but loses on segments
+//            with few rows.
 // A feature that is constant in a segment is dropped for everything below it.
 //
 // Candidates are the splits that leave two non-empty sides; the best leaves the least mass; ties go
@@ -50,7 +51,7 @@ struct Candidate {
 };
 
 class SplitSearch {
-   public:
+  public:
     explicit SplitSearch(std::span<const Kind> kinds) : kinds_(kinds.begin(), kinds.end()) {}
 
     // `classes` numbers the classes of the rows from 0 to n_classes - 1.
@@ -58,8 +59,8 @@ class SplitSearch {
                  std::span<const std::uint32_t> classes, std::uint32_t n_classes, Watch& watch);
     Candidate best(Segment& segment, std::span<const ClassCount> counts, Watch& watch);
     // Rows that go left come first; a side that is not searched again needs no features.
-    void divide(const Segment& segment, const Candidate& split, bool search_left,
-                bool search_right, Segment& left, Segment& right, Watch& watch);
+    void divide(const Segment& segment, const Candidate& split, bool search_left, bool search_right,
+                Segment& left, Segment& right, Watch& watch);
     // A segment is done: what it held is free again.
     void close(const Segment& segment);
     std::span<const std::uint32_t> rows(std::uint32_t begin, std::uint32_t end) const {
@@ -67,12 +68,12 @@ class SplitSearch {
     }
     void release();
 
-   private:
+  private:
     struct Column {
-        std::uint32_t n_values = 0;    // distinct ones, missing included
-        std::uint32_t ranks_at = 0;    // counted: in ranks_, one per row
-        std::uint32_t values_at = 0;   // counted: in values_
-        std::uint32_t counts_at = 0;   // counted: in a block, n_values * n_classes
+        std::uint32_t n_values = 0;   // distinct ones, missing included
+        std::uint32_t ranks_at = 0;   // counted: in ranks_, one per row
+        std::uint32_t values_at = 0;  // counted: in values_
+        std::uint32_t counts_at = 0;  // counted: in a block, n_values * n_classes
         bool any_missing = false;
     };
     // Entries of features_: the feature, and whether it is in counted form.
@@ -144,11 +145,11 @@ class SplitSearch {
     // Scratch that lives from build to build, so that small builds do not allocate.
     std::size_t capacity_rows_ = 0, capacity_elements_ = 0;
     std::unique_ptr<std::uint32_t[]> rows_, spare_;
-    std::unique_ptr<std::uint8_t[]> goes_left_;      // by row
-    std::unique_ptr<std::uint32_t[]> elements_;      // sorted form, by feature
-    std::vector<const double*> x_;                   // by row
-    std::vector<std::uint32_t> tagged_;              // by row: it and its class
-    std::uint32_t n_gathered_ = 8;                   // features whose keys are made at a time
+    std::unique_ptr<std::uint8_t[]> goes_left_;  // by row
+    std::unique_ptr<std::uint32_t[]> elements_;  // sorted form, by feature
+    std::vector<const double*> x_;               // by row
+    std::vector<std::uint32_t> tagged_;          // by row: it and its class
+    std::uint32_t n_gathered_ = 8;               // features whose keys are made at a time
     std::vector<std::uint64_t> keys_;
     Sorter sorter_;
     DistinctKeys distinct_;
@@ -158,11 +159,11 @@ class SplitSearch {
     std::size_t counts_size_ = 0;
     std::vector<std::vector<std::uint32_t>> counts_;  // blocks
     std::vector<std::uint32_t> counts_free_;
-    std::vector<std::uint32_t> features_;             // lists of the open segments
-    std::vector<std::uint32_t> many_;                 // class counts of ManyClassCut
-    std::vector<double> inverse_;                     // 1/n: multiplying is cheaper than dividing
+    std::vector<std::uint32_t> features_;  // lists of the open segments
+    std::vector<std::uint32_t> many_;      // class counts of ManyClassCut
+    std::vector<double> inverse_;          // 1/n: multiplying is cheaper than dividing
     std::vector<float> rough_inverse_, rough_inverse_back_;  // the same, and read from the end
-    std::vector<std::int32_t> ones_left_;             // two classes: of class one up to a position
+    std::vector<std::int32_t> ones_left_;  // two classes: of class one up to a position
 };
 
 }  // namespace evertree

@@ -47,7 +47,7 @@ struct Block {
 // makes room for, so that giving back cannot fail.
 template <typename T>
 class BlockPool {
-   public:
+  public:
     Block take(std::size_t count) {
         const auto log2 = static_cast<std::uint8_t>(std::bit_width(count > 1 ? count - 1 : 0));
         std::vector<std::uint32_t>& freed = freed_[log2];
@@ -82,7 +82,7 @@ class BlockPool {
     T* data(const Block& block) { return elements_.data() + block.at; }
     const T* data(const Block& block) const { return elements_.data() + block.at; }
 
-   private:
+  private:
     std::vector<T> elements_;
     std::vector<std::uint32_t> freed_[32];
     std::size_t taken_[32] = {};
@@ -113,8 +113,8 @@ struct Node {
     NodeId parent = kNoNode;
     NodeId left = kNoNode;
     std::uint32_t n_classes = 0;
-    Block counts;  // sorted by class, none of them zero
-    Block rows;    // of a leaf; as many as tally.size
+    Block counts;                    // sorted by class, none of them zero
+    Block rows;                      // of a leaf; as many as tally.size
     bool built_inseparable = false;  // a leaf only because all its examples had the same x
     bool all_equal = false;          // known: all its examples have the same x
 
@@ -127,9 +127,9 @@ struct PlannedNode {
     Split split;
     double floor = 0;
     Tally tally;
-    std::uint32_t left = 0;  // in Plan::nodes
-    std::uint32_t begin = 0, end = 0;                 // in Plan::rows
-    std::uint32_t counts_begin = 0, counts_end = 0;   // in Plan::counts
+    std::uint32_t left = 0;                          // in Plan::nodes
+    std::uint32_t begin = 0, end = 0;                // in Plan::rows
+    std::uint32_t counts_begin = 0, counts_end = 0;  // in Plan::counts
     bool inseparable = false;
 };
 struct Plan {
@@ -139,7 +139,7 @@ struct Plan {
 };
 
 class Tree {
-   public:
+  public:
     Tree();
 
     const Node& operator[](NodeId id) const { return nodes_[id]; }
@@ -182,7 +182,7 @@ class Tree {
     std::size_t n_leaves() const { return (n_nodes_ + 1) / 2; }
     std::uint32_t depth() const;
 
-   private:
+  private:
     NodeId take_pair();
     void free_below(Node& node) noexcept;
     void fill(Node& node, const PlannedNode& planned, const Plan& plan);

@@ -83,9 +83,8 @@ void DynamicTree::route() {
         const Node& node = tree_[at.node];
         if (node.is_leaf()) continue;
         const auto middle = std::partition(
-            changes_.begin() + at.begin, changes_.begin() + at.end, [&](const Change& change) {
-                return node.split.goes_left(examples_.x(change.slot));
-            });
+            changes_.begin() + at.begin, changes_.begin() + at.end,
+            [&](const Change& change) { return node.split.goes_left(examples_.x(change.slot)); });
         const auto split_at = static_cast<std::uint32_t>(middle - changes_.begin());
         if (split_at < at.end) to_route_.push_back({node.right(), at.depth + 1, split_at, at.end});
         if (at.begin < split_at) to_route_.push_back({node.left, at.depth + 1, at.begin, split_at});

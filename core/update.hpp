@@ -1,8 +1,8 @@
 // Update: Algorithm 1 of the paper. The only place that decides when and where to rebuild.
 //
 // A request, a correction or a whole batch is one update: all changes are counted in along their
-// paths, then the touched nodes are repaired once, from the root down. At the first node v where the
-// rule fires, the highest node u above it (or v) of the same size class is rebuilt:
+// paths, then the touched nodes are repaired once, from the root down. At the first node v where
+// the rule fires, the highest node u above it (or v) of the same size class is rebuilt:
 //     s(u) <= 2^ceil(log2 s(v)),  s = the size at the last build,
 // which is what saves a factor of the height in the amortised cost. Two rules:
 //   certified   v's split leaves more than beta * n above the floor, a lower bound of the mass that
@@ -42,7 +42,7 @@ struct Stats {
 };
 
 class DynamicTree {
-   public:
+  public:
     DynamicTree(std::span<const Kind> kinds, const Limits& limits)
         : limits_(limits),
           kinds_(kinds.begin(), kinds.end()),
@@ -60,7 +60,7 @@ class DynamicTree {
     // The tree that Build gives for the examples that are in now, whatever the history.
     void rebuild(Watch& watch);
 
-   private:
+  private:
     struct Change {
         Slot slot;
         bool is_insertion;

@@ -7,7 +7,7 @@ namespace evertree {
 
 // Long work asks now and then whether it should go on; the answer "no" is an exception.
 class Watch {
-   public:
+  public:
     virtual ~Watch() = default;
     virtual void poll() = 0;
 
@@ -19,7 +19,7 @@ class Watch {
         poll();
     }
 
-   private:
+  private:
     static constexpr std::size_t kUnitsBetweenPolls = std::size_t{1} << 21;
     std::size_t since_poll_ = 0;
 };

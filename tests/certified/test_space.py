@@ -1,4 +1,4 @@
-"""Emptied leaves do not pile up: a subtree that has lost more than half of its examples is rebuilt.
+"""Emptied leaves do not pile up: a subtree that has lost more than half of its rows is rebuilt.
 
 The gap rule alone would leave every split in place for as long as it is good, however few examples
 remain below it; with max_gap=1 it never fires at all.
@@ -18,7 +18,7 @@ def test_what_has_shrunk_to_less_than_half_is_rebuilt():
 
 
 def test_chains_that_came_and_went_leave_no_nodes_behind():
-    """Regions are filled with a chain of peeled examples, one after the other, and emptied to two."""
+    """Regions are filled with a chain of peeled rows, one by one, and emptied to two."""
     size = 40
 
     def row(region, column=None):
@@ -26,7 +26,9 @@ def test_chains_that_came_and_went_leave_no_nodes_behind():
 
     tree = EverTree(n_features=1 + size, max_gap=0.5, min_impurity=0.001)
     tree.insert_many([row(r) for r in range(7 * size)], [r % 2 for r in range(7 * size)])
-    tree.delete_many([row(r) for r in range(size, 7 * size)], [r % 2 for r in range(size, 7 * size)])
+    tree.delete_many(
+        [row(r) for r in range(size, 7 * size)], [r % 2 for r in range(size, 7 * size)]
+    )
     for region in range(size):
         chain = [row(region)] * size + [row(region, j) for j in range(size)]
         ids = tree.insert_many(chain, [0] * size + [1] * size)

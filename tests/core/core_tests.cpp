@@ -87,8 +87,8 @@ std::string portrait(const DynamicTree& subject) {
                 std::to_string(node.split.feature) + "/" +
                 std::to_string(std::bit_cast<std::uint64_t>(node.split.value)) + "/" +
                 std::to_string(node.updates_since_build) + "/" +
-                std::to_string(node.deletions_since_build) + "/" +
-                std::to_string(node.built_size) + ":";
+                std::to_string(node.deletions_since_build) + "/" + std::to_string(node.built_size) +
+                ":";
         for (const ClassCount& c : subject.tree().counts(node)) {
             text += std::to_string(c.label) + "=" + std::to_string(c.count) + ",";
         }
@@ -108,7 +108,7 @@ struct Batch {
 };
 
 class Requests {
-   public:
+  public:
     explicit Requests(std::uint32_t seed) : random_(seed) {}
 
     Batch next(const DynamicTree& subject, std::size_t n_inserted, std::size_t n_deleted) {
@@ -134,7 +134,7 @@ class Requests {
     }
     std::uint32_t pick(std::uint32_t n) { return static_cast<std::uint32_t>(random_() % n); }
 
-   private:
+  private:
     std::mt19937 random_;
     ExampleId next_id_ = 0;
 };
@@ -148,7 +148,8 @@ long fail_until_done(DynamicTree& subject, const std::string& what, Attempt atte
     const auto breaches = audit(subject).breaches;
     for (long chance = 0;; ++chance) {
         if (attempt(chance)) return chance;
-        expect(portrait(subject) == before, what + ": changed by failure " + std::to_string(chance));
+        expect(portrait(subject) == before,
+               what + ": changed by failure " + std::to_string(chance));
         expect(audit(subject).breaches == breaches,
                what + ": audit differs after failure " + std::to_string(chance));
         if (failures > 10) return chance;
@@ -164,7 +165,8 @@ long run_failing_allocations(double epsilon) {
     long total = 0;
     for (int step = 0; step < 120 && failures < 10; ++step) {
         const std::size_t size = step % 10 == 9 ? 40 : 1;
-        const Batch batch = requests.next(subject, step % 3 == 2 ? 0 : size, step % 3 != 0 ? size : 0);
+        const Batch batch =
+            requests.next(subject, step % 3 == 2 ? 0 : size, step % 3 != 0 ? size : 0);
         total += fail_until_done(subject, "allocation, step " + std::to_string(step), [&](long n) {
             allocations_until_failure = n;
             try {
@@ -201,8 +203,8 @@ void interrupts() {
     for (std::size_t i = 1; i < x.size(); i += 3) x[i] = static_cast<double>(random() % 50);
     std::vector<Insertion> batch;
     for (std::size_t i = 0; i < x.size() / 3; ++i) {
-        batch.push_back({&x[3 * i], static_cast<ClassId>(random() % 3),
-                         static_cast<ExampleId>(1000 + i)});
+        batch.push_back(
+            {&x[3 * i], static_cast<ClassId>(random() % 3), static_cast<ExampleId>(1000 + i)});
     }
     const std::string before = portrait(subject);
     long polls = 0;
@@ -285,7 +287,8 @@ void sorting() {
                 same = same && (i == 0 || sorter.is_new(i) == (sorted[i] != sorted[i - 1]));
                 seen[row] = true;
             }
-            expect(same, "sorting " + std::to_string(n) + " values of kind " + std::to_string(kind));
+            expect(same,
+                   "sorting " + std::to_string(n) + " values of kind " + std::to_string(kind));
         }
     }
     for (const double v : {0.0, -1.5, 1e308, -1e308, 5e-324}) {
