@@ -134,7 +134,10 @@ void radix_sort(Words words, Words spare, std::size_t n, int first_bit, Watch& w
 
 void Sorter::sort(std::span<const std::uint64_t> keys, std::uint64_t differing, Watch& watch) {
     const std::size_t n = keys.size();
-    if (words_.size() < 2 * n) words_.resize(2 * n), spare_.resize(2 * n);
+    // Runs of equal length may need a few words more than there are rows.
+    const std::size_t n_words = n + std::min(n, kRadixFrom);
+    if (words_.size() < n_words) words_.resize(n_words);
+    if (spare_.size() < n_words) spare_.resize(n_words);
     keys_ = keys;
     row_mask_ = std::bit_ceil(n) - 1;
     const int row_bits = std::popcount(row_mask_);

@@ -174,15 +174,17 @@ void SplitSearch::reserve(std::size_t n) {
         capacity_elements_ = capacity;
     }
     n_gathered_ = n < kGatherFewFrom || kinds_.size() >= kManyFeatures ? 8 : 4;
+    // Each by its own size: any of these may fail, and the next build must find that out.
     if (keys_.size() < n * n_gathered_) keys_.resize(n * n_gathered_);
-    if (x_.size() < n) x_.resize(n), tagged_.resize(n);
+    if (x_.size() < n) x_.resize(n);
+    if (tagged_.size() < n) tagged_.resize(n);
     if (ones_left_.size() < n) ones_left_.resize(n);
     if (inverse_.size() > n) return;
     // inverse_back[size - n + i] is 1/(n - 1 - i): what remains on the right of i + 1 rows.
     const std::size_t size = std::bit_ceil(n + 1);
-    inverse_.resize(size);
     rough_inverse_.resize(size);
     rough_inverse_back_.resize(size);
+    inverse_.resize(size);  // the last: its size says that all three are there
     for (std::size_t i = 0; i < size; ++i) {
         inverse_[i] = 1.0 / static_cast<double>(std::max<std::size_t>(i, 1));
         rough_inverse_[i] = static_cast<float>(inverse_[i]);

@@ -13,10 +13,10 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <limits>
 #include <new>
 #include <random>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -141,52 +141,77 @@ class Requests {
 
 const std::vector<Kind> kKinds{Kind::real, Kind::categorical, Kind::real};
 
-// Makes the update fail at its first, second, third ... chance until it succeeds.
-template <typename Attempt>
-long fail_until_done(DynamicTree& subject, const std::string& what, Attempt attempt) {
-    const std::string before = portrait(subject);
-    const auto breaches = audit(subject).breaches;
-    for (long chance = 0;; ++chance) {
-        if (attempt(chance)) return chance;
-        expect(portrait(subject) == before,
-               what + ": changed by failure " + std::to_string(chance));
-        expect(audit(subject).breaches == breaches,
-               what + ": audit differs after failure " + std::to_string(chance));
-        if (failures > 10) return chance;
-    }
+struct Step {
+    Batch batch;
+    std::vector<ExampleId> deleted;  // slots depend on the history, ids do not
+};
+
+std::vector<Slot> slots_of(const DynamicTree& subject, const Step& step) {
+    std::vector<Slot> slots;
+    for (const ExampleId id : step.deleted) slots.push_back(subject.examples().find(id));
+    return slots;
 }
 
-long run_failing_allocations(double epsilon) {
-    Limits limits;
-    limits.epsilon = epsilon;
+std::vector<Step> plan_steps(const Limits& limits, int n_steps) {
     DynamicTree subject(kKinds, limits);
     Requests requests(7);
     NoWatch watch;
-    long total = 0;
-    for (int step = 0; step < 120 && failures < 10; ++step) {
-        const std::size_t size = step % 10 == 9 ? 40 : 1;
-        const Batch batch =
-            requests.next(subject, step % 3 == 2 ? 0 : size, step % 3 != 0 ? size : 0);
-        total += fail_until_done(subject, "allocation, step " + std::to_string(step), [&](long n) {
-            allocations_until_failure = n;
-            try {
-                subject.update(batch.deletions, batch.insertions, watch);
-            } catch (const std::bad_alloc&) {
-                allocations_until_failure = -1;
-                return false;
-            }
-            allocations_until_failure = -1;
-            return true;
-        });
-        expect(epsilon >= 0 || audit(subject).breaches.empty(), "audit after step");
+    std::vector<Step> steps;
+    for (int i = 0; i < n_steps; ++i) {
+        const std::size_t size = i % 10 == 9 ? 130 : 1;
+        Step step{requests.next(subject, i % 3 == 2 ? 0 : size, i % 3 != 0 ? size / 2 + 1 : 0), {}};
+        for (const Slot slot : step.batch.deletions) {
+            step.deleted.push_back(subject.examples().id(slot));
+        }
+        subject.update(step.batch.deletions, step.batch.insertions, watch);
+        steps.push_back(std::move(step));
     }
-    return total;
+    return steps;
+}
+
+// The last of the steps with its allocation number `chance` failing; whether it failed.
+bool survives_failure(const Limits& limits, std::span<const Step> steps, long chance) {
+    DynamicTree subject(kKinds, limits);
+    NoWatch watch;
+    for (const Step& step : steps.first(steps.size() - 1)) {
+        subject.update(slots_of(subject, step), step.batch.insertions, watch);
+    }
+    const Step& last = steps.back();
+    const std::string before = portrait(subject), where = "step " + std::to_string(steps.size()) +
+                                                         ", allocation " + std::to_string(chance);
+    const auto breaches = audit(subject).breaches;
+    const std::vector<Slot> deleted = slots_of(subject, last);
+    bool failed = false;
+    allocations_until_failure = chance;
+    try {
+        subject.update(deleted, last.batch.insertions, watch);
+    } catch (const std::bad_alloc&) {
+        failed = true;
+    }
+    allocations_until_failure = -1;
+    if (!failed) return false;
+    expect(portrait(subject) == before, "changed by a failure: " + where);
+    expect(audit(subject).breaches == breaches, "audit differs after a failure: " + where);
+    // Whatever scratch the failure left half-grown must serve the next attempt.
+    subject.update(deleted, last.batch.insertions, watch);
+    subject.rebuild(watch);
+    expect(audit(subject).breaches.empty(), "the update after a failure: " + where);
+    return true;
 }
 
 void failing_allocations() {
-    const long total =
-        run_failing_allocations(Limits::kCertifiedRule) + run_failing_allocations(0.3);
-    expect(total > 500, "too few allocations failed: " + std::to_string(total));
+    long total = 0;
+    for (const double epsilon : {Limits::kCertifiedRule, 0.3}) {
+        Limits limits;
+        limits.epsilon = epsilon;
+        const std::vector<Step> steps = plan_steps(limits, 60);
+        for (std::size_t n = 1; n <= steps.size() && failures < 10; ++n) {
+            long chance = 0;
+            while (survives_failure(limits, std::span(steps).first(n), chance)) ++chance;
+            total += chance;
+        }
+    }
+    expect(total > 1000, "too few allocations failed: " + std::to_string(total));
     std::printf("failing_allocations: %ld failures survived\n", total);
 }
 
