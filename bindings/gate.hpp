@@ -3,6 +3,9 @@
 // The rule: nobody waits for the gate while holding the GIL; whoever is inside may wait for the
 // GIL. A thread that is writing and comes back (a label's __eq__ that calls the tree, a signal
 // handler) is told so instead of waiting for itself.
+//
+// Readers make no Python objects inside: making one may call the garbage collector, that a __del__,
+// and that the tree; a reader that came back as a writer would wait for itself.
 #pragma once
 
 #include <nanobind/nanobind.h>

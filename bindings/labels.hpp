@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "examples.hpp"
@@ -21,28 +22,40 @@ class Labels {
   public:
     explicit Labels(nb::object encoder) : encoder_(std::move(encoder)) {}
 
-    // The id of a known label. Whatever cannot be looked up is refused by the encoder, in words.
-    std::optional<ClassId> find(nb::handle label) const {
+    // The label to store for this one, refused in words if it cannot be one. Outside of the gate:
+    // it runs the encoder's code.
+    nb::object plain(nb::handle label) const {
         PyObject* const found = PyDict_GetItemWithError(ids_.ptr(), label.ptr());
-        if (found != nullptr) return static_cast<ClassId>(PyLong_AsUnsignedLong(found));
-        if (PyErr_Occurred() != nullptr) {
-            const nb::python_error failure;
-            plain(label);
-            throw failure;
+        if (found != nullptr) return nb::borrow(label);
+        if (PyErr_Occurred() == nullptr) return encoder_.attr("label")(label);
+        const nb::python_error failure;
+        encoder_.attr("label")(label);
+        throw failure;
+    }
+    // The id of a known label.
+    std::optional<ClassId> find(const nb::object& label) const {
+        PyObject* const found = PyDict_GetItemWithError(ids_.ptr(), label.ptr());
+        if (found != nullptr) {
+            const auto id = static_cast<ClassId>(PyLong_AsUnsignedLong(found));
+            if (labels_[id].is_valid()) return id;
+            return std::nullopt;  // an entry that could not be taken out, see forget
         }
+        if (PyErr_Occurred() != nullptr) throw nb::python_error();
         return std::nullopt;
     }
-    ClassId find_or_add(nb::handle label) {
+    ClassId find_or_add(const nb::object& label) {
         if (const auto known = find(label)) return *known;
-        const nb::object kept = plain(label);
-        if (const auto known = find(kept)) return *known;
-        return add(kept);
+        return add(label);
     }
     void forget(ClassId id) noexcept {
-        if (PyDict_DelItem(ids_.ptr(), labels_[id].ptr()) != 0) PyErr_Clear();
+        changed();
+        // A label whose __hash__ fails by now stays in the dict; its id must not become another's.
+        if (PyDict_DelItem(ids_.ptr(), labels_[id].ptr()) == 0) {
+            free_.push_back(id);
+        } else {
+            PyErr_Clear();
+        }
         labels_[id] = nb::object();
-        free_.push_back(id);
-        ranks_stale_ = true;
     }
     nb::object operator[](ClassId id) const { return labels_[id]; }
     const std::vector<nb::object>& all() const { return labels_; }
@@ -51,22 +64,26 @@ class Labels {
     const std::vector<std::uint32_t>& ranks() const { return ranks_; }
     // The ids of the labels in use, in the order of ties.
     const std::vector<ClassId>& in_order() const { return in_order_; }
-    void refresh_ranks() {
-        std::vector<ClassId> used;
-        nb::list labels;
+    // The order is asked of Python outside of the gate; it holds for the version asked about.
+    std::uint64_t version() const { return version_; }
+    std::vector<ClassId> used() const {
+        std::vector<ClassId> ids;
         for (ClassId id = 0; id < labels_.size(); ++id) {
-            if (!labels_[id].is_valid()) continue;
-            used.push_back(id);
-            labels.append(labels_[id]);
+            if (labels_[id].is_valid()) ids.push_back(id);
         }
+        return ids;
+    }
+    std::vector<ClassId> ask_order(const std::vector<ClassId>& ids, const nb::list& labels) const {
+        std::vector<ClassId> in_order;
         const nb::object order = encoder_.attr("order")(labels);
-        in_order_.clear();
+        for (const nb::handle place : order)
+            in_order.push_back(ids.at(nb::cast<std::size_t>(place)));
+        return in_order;
+    }
+    void set_order(std::vector<ClassId> in_order) {
         ranks_.assign(labels_.size(), 0);
-        for (const nb::handle position : order) {
-            const ClassId id = used.at(nb::cast<std::size_t>(position));
-            ranks_[id] = static_cast<std::uint32_t>(in_order_.size());
-            in_order_.push_back(id);
-        }
+        for (std::uint32_t rank = 0; rank < in_order.size(); ++rank) ranks_[in_order[rank]] = rank;
+        in_order_ = std::move(in_order);
         ranks_stale_ = false;
     }
 
@@ -83,7 +100,6 @@ class Labels {
     }
 
   private:
-    nb::object plain(nb::handle label) const { return encoder_.attr("label")(label); }
     ClassId add(const nb::object& label) {
         const bool reuse = !free_.empty();
         const auto id = reuse ? free_.back() : static_cast<ClassId>(labels_.size());
@@ -93,8 +109,13 @@ class Labels {
         ids_[label] = id;
         labels_[id] = label;
         if (reuse) free_.pop_back();
-        ranks_stale_ = true;
+        changed();
         return id;
+    }
+
+    void changed() noexcept {
+        ++version_;
+        ranks_stale_ = true;
     }
 
     nb::object encoder_;
@@ -103,6 +124,7 @@ class Labels {
     std::vector<ClassId> free_;
     std::vector<std::uint32_t> ranks_;
     std::vector<ClassId> in_order_;
+    std::uint64_t version_ = 0;  // of the set of labels
     bool ranks_stale_ = true;
 };
 

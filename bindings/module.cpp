@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <shared_mutex>
 #include <string>
@@ -46,12 +47,24 @@ class PythonWatch : public Watch {
     }
 };
 
+// Takes the vector over; it may be filled later.
 template <typename T>
-nb::object as_array(std::vector<T> values) {
-    auto* const owned = new std::vector<T>(std::move(values));
+nb::object as_array(std::vector<T>* owned) {
+    std::unique_ptr<std::vector<T>> holder(owned);
     const nb::capsule owner(owned,
                             [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    holder.release();
     return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), {owned->size()}, owner));
+}
+template <typename T>
+nb::object as_array(std::vector<T> values) {
+    return as_array(new std::vector<T>(std::move(values)));
+}
+
+nb::list as_list(const std::vector<nb::object>& members) {
+    nb::list list;
+    for (const nb::object& member : members) list.append(member);
+    return list;
 }
 
 template <typename T>
@@ -74,7 +87,8 @@ class PyTree {
     PyTree(std::size_t n_features, const nb::list& categorical, double max_gap, double min_impurity,
            std::uint32_t min_samples_split, std::int32_t max_depth, double epsilon,
            nb::object encoder)
-        : encoder_(encoder),
+        : empty_(nb::module_::import_("evertree._core").attr("EMPTY")),
+          encoder_(encoder),
           labels_(encoder),
           subject_(
               kinds_of(n_features, categorical),
@@ -84,22 +98,23 @@ class PyTree {
 
     std::int64_t insert(nb::handle x, nb::handle y, ExampleId id) {
         const Row row = read(x);
+        const nb::object label = labels_.plain(y);
         const std::unique_lock writing(gate_);
         const bool automatic = id < 0;
         if (automatic && next_id_ < 0) return kNoIdLeft;
         if (automatic) id = next_id_;
         if (!automatic && examples().find(id) != kNoSlot) return kIdInUse;
-        const ClassId label = labels_.find_or_add(y);
-        const Insertion insertion{row.data(), label, id};
+        const Insertion insertion{row.data(), labels_.find_or_add(label), id};
         update({}, {&insertion, 1});
         return id;
     }
 
     bool delete_value(nb::handle x, nb::handle y) {
         const Row row = read(x);
+        const nb::object label = labels_.plain(y);
         const std::unique_lock writing(gate_);
-        const auto label = labels_.find(y);
-        const Slot slot = label ? examples().find(row.data(), *label) : kNoSlot;
+        const auto known = labels_.find(label);
+        const Slot slot = known ? examples().find(row.data(), *known) : kNoSlot;
         return delete_slot(slot);
     }
 
@@ -110,46 +125,51 @@ class PyTree {
 
     bool replace(ExampleId id, nb::handle x, nb::handle y) {
         const Row row = read(x);
+        const nb::object label = labels_.plain(y);
         const std::unique_lock writing(gate_);
         const Slot slot = examples().find(id);
         if (slot == kNoSlot) return false;
-        const Insertion insertion{row.data(), labels_.find_or_add(y), id};
+        const Insertion insertion{row.data(), labels_.find_or_add(label), id};
         update({&slot, 1}, {&insertion, 1});
         return true;
     }
 
     nb::object insert_many(const Matrix& X, const nb::list& y, const std::optional<IdArray>& ids) {
-        const std::size_t n = X.shape(0);
+        const std::vector<nb::object> labels = plain_labels(y);
+        std::vector<Insertion> insertions(labels.size());
+        // The answer is made before anything changes: afterwards nothing may fail.
+        auto* const used = new std::vector<ExampleId>(labels.size());
+        const nb::object result = as_array(used);
         const std::unique_lock writing(gate_);
-        std::vector<ExampleId> used(n);
-        for (std::size_t i = 0; i < n; ++i) {
-            used[i] = ids ? ids->data()[i] : next_id_ + static_cast<ExampleId>(i);
-            if (used[i] < 0 || (!ids && next_id_ < 0)) return nb::int_(kNoIdLeft);
-            if (ids && examples().find(used[i]) != kNoSlot) return nb::int_(i);
+        if (!ids && !enough_ids_left(labels.size())) return nb::int_(kNoIdLeft);
+        for (std::size_t i = 0; i < labels.size(); ++i) {
+            (*used)[i] = ids ? ids->data()[i] : next_id_ + static_cast<ExampleId>(i);
+            if (ids && examples().find((*used)[i]) != kNoSlot) return nb::int_(i);
         }
-        std::vector<Insertion> insertions(n);
-        LabelsOfBatch batch(*this);
-        for (std::size_t i = 0; i < n; ++i) {
-            insertions[i] = {X.data() + i * X.shape(1), labels_.find_or_add(y[i]), used[i]};
+        const LabelsOfBatch batch(*this);
+        for (std::size_t i = 0; i < labels.size(); ++i) {
+            const ClassId label = labels_.find_or_add(labels[i]);
+            insertions[i] = {X.data() + i * X.shape(1), label, (*used)[i]};
         }
         {
             const nb::gil_scoped_release release;
             subject_.update({}, insertions, watch_);
         }
-        for (const ExampleId id : used) note_id(id);
-        return as_array(std::move(used));
+        for (const ExampleId id : *used) note_id(id);
+        return result;
     }
 
     std::int64_t delete_many_values(const Matrix& X, const nb::list& y) {
+        const std::vector<nb::object> labels = plain_labels(y);
         const std::unique_lock writing(gate_);
         std::vector<Slot> slots;
         std::unordered_map<Slot, Slot> next;  // by the first of equal examples: the next to take
         std::vector<double> x(X.shape(1));
-        for (std::size_t i = 0; i < X.shape(0); ++i) {
+        for (std::size_t i = 0; i < labels.size(); ++i) {
             for (std::size_t j = 0; j < x.size(); ++j) {
                 x[j] = normalized(X.data()[i * x.size() + j]);
             }
-            const auto label = labels_.find(y[i]);
+            const auto label = labels_.find(labels[i]);
             const Slot first = label ? examples().find(x.data(), *label) : kNoSlot;
             if (first == kNoSlot) return static_cast<std::int64_t>(i);
             Slot& take = next.try_emplace(first, first).first->second;
@@ -175,28 +195,25 @@ class PyTree {
     nb::object label(nb::handle x) {
         const Row row = read(x);
         const std::shared_lock reading = lock_with_ranks();
-        if (tree().root().tally.size == 0) return empty();
+        if (tree().root().tally.size == 0) return empty_;
         return labels_[tree().majority(tree().answering(row.data()), labels_.ranks())];
     }
 
     nb::object label_many(const Matrix& X) {
         std::vector<std::int32_t> codes(X.shape(0));
-        nb::list labels;
-        {
+        std::vector<nb::object> in_order;
+        if (!codes.empty()) {
             const std::shared_lock reading = lock_with_ranks();
-            if (codes.empty()) return nb::make_tuple(as_array(std::move(codes)), labels);
-            if (tree().root().tally.size == 0) return empty();
-            {
-                const nb::gil_scoped_release release;
-                for (std::size_t i = 0; i < codes.size(); ++i) {
-                    const NodeId node = tree().answering(X.data() + i * X.shape(1));
-                    const ClassId label = tree().majority(node, labels_.ranks());
-                    codes[i] = static_cast<std::int32_t>(labels_.ranks()[label]);
-                }
+            if (tree().root().tally.size == 0) return empty_;
+            for (const ClassId id : labels_.in_order()) in_order.push_back(labels_[id]);
+            const nb::gil_scoped_release release;
+            for (std::size_t i = 0; i < codes.size(); ++i) {
+                const NodeId node = tree().answering(X.data() + i * X.shape(1));
+                const ClassId label = tree().majority(node, labels_.ranks());
+                codes[i] = static_cast<std::int32_t>(labels_.ranks()[label]);
             }
-            for (const ClassId id : labels_.in_order()) labels.append(labels_[id]);
         }
-        return nb::make_tuple(as_array(std::move(codes)), labels);
+        return nb::make_tuple(as_array(std::move(codes)), as_list(in_order));
     }
 
     nb::object label_counts(nb::handle x) {
@@ -204,7 +221,7 @@ class PyTree {
         std::vector<std::pair<nb::object, std::uint32_t>> found;
         {
             const std::shared_lock reading(gate_);
-            if (tree().root().tally.size == 0) return empty();
+            if (tree().root().tally.size == 0) return empty_;
             const Node& node = tree()[tree().answering(row.data())];
             for (const ClassCount& c : tree().counts(node)) {
                 found.emplace_back(labels_[c.label], c.count);
@@ -236,12 +253,14 @@ class PyTree {
     }
 
     nb::object structure() {
-        const std::shared_lock reading = lock_with_ranks();
         std::string bytes;
-        for (const NodeId id : preorder()) append_node(bytes, tree()[id]);
-        nb::list labels;
-        for (const ClassId id : labels_.in_order()) labels.append(labels_[id]);
-        return nb::make_tuple(nb::bytes(bytes.data(), bytes.size()), labels);
+        std::vector<nb::object> in_order;
+        {
+            const std::shared_lock reading = lock_with_ranks();
+            for (const NodeId id : preorder()) append_node(bytes, tree()[id]);
+            for (const ClassId id : labels_.in_order()) in_order.push_back(labels_[id]);
+        }
+        return nb::make_tuple(nb::bytes(bytes.data(), bytes.size()), as_list(in_order));
     }
 
     nb::object nodes() {
@@ -287,16 +306,23 @@ class PyTree {
     }
 
     nb::object stats() {
-        const std::shared_lock reading(gate_);
-        const Stats& done = subject_.stats();
+        Stats done;
+        std::size_t n_nodes, n_leaves, depth;
+        {
+            const std::shared_lock reading(gate_);
+            done = subject_.stats();
+            n_nodes = tree().n_nodes();
+            n_leaves = tree().n_leaves();
+            depth = tree().depth();
+        }
         nb::dict stats;
         stats["inserts"] = done.inserts;
         stats["deletes"] = done.deletes;
         stats["rebuilds"] = done.rebuilds;
         stats["rows_rebuilt"] = done.rows_rebuilt;
-        stats["nodes"] = tree().n_nodes();
-        stats["leaves"] = tree().n_leaves();
-        stats["depth"] = tree().depth();
+        stats["nodes"] = n_nodes;
+        stats["leaves"] = n_leaves;
+        stats["depth"] = depth;
         return stats;
     }
 
@@ -311,15 +337,18 @@ class PyTree {
     }
 
     nb::object example(ExampleId id) {
-        const std::shared_lock reading(gate_);
-        const Slot slot = examples().find(id);
-        if (slot == kNoSlot) return nb::none();
-        const double* const x = examples().x(slot);
-        return nb::make_tuple(as_array(std::vector<double>(x, x + examples().n_features())),
-                              labels_[examples().label(slot)]);
+        std::vector<double> row;
+        nb::object label;
+        {
+            const std::shared_lock reading(gate_);
+            const Slot slot = examples().find(id);
+            if (slot == kNoSlot) return nb::none();
+            const double* const x = examples().x(slot);
+            row.assign(x, x + examples().n_features());
+            label = labels_[examples().label(slot)];
+        }
+        return nb::make_tuple(as_array(std::move(row)), label);
     }
-
-    static nb::object empty() { return nb::module_::import_("evertree._core").attr("EMPTY"); }
 
     int traverse(visitproc visit, void* arg) const {
         Py_VISIT(encoder_.ptr());
@@ -342,16 +371,31 @@ class PyTree {
     const Tree& tree() const { return subject_.tree(); }
     Row read(nb::handle x) const { return Row(x, subject_.kinds(), encoder_); }
 
+    std::vector<nb::object> plain_labels(const nb::list& y) const {
+        std::vector<nb::object> labels;
+        labels.reserve(y.size());
+        for (const nb::handle label : y) labels.push_back(labels_.plain(label));
+        return labels;
+    }
+
     std::shared_lock<Gate> lock_with_ranks() {
         for (;;) {
             std::shared_lock reading(gate_);
             if (!labels_.ranks_stale()) return reading;
+            const std::uint64_t version = labels_.version();
+            const std::vector<ClassId> used = labels_.used();
+            std::vector<nb::object> labels;
+            for (const ClassId id : used) labels.push_back(labels_[id]);
             reading.unlock();
+            std::vector<ClassId> in_order = labels_.ask_order(used, as_list(labels));
             const std::unique_lock writing(gate_);
-            if (labels_.ranks_stale()) labels_.refresh_ranks();
+            if (labels_.version() == version) labels_.set_order(std::move(in_order));
         }
     }
 
+    bool enough_ids_left(std::size_t n) const {
+        return n == 0 || (next_id_ >= 0 && n - 1 <= static_cast<std::size_t>(INT64_MAX - next_id_));
+    }
     void note_id(ExampleId id) {
         if (next_id_ >= 0 && id >= next_id_) next_id_ = id == INT64_MAX ? -1 : id + 1;
     }
@@ -424,6 +468,7 @@ class PyTree {
         }
     }
 
+    nb::object empty_;  // ready: inside of the gate no Python object may be made, see Gate
     nb::object encoder_;
     Labels labels_;
     Gate gate_;
@@ -459,16 +504,17 @@ NB_MODULE(_core, module) {
              nb::arg("n_features"), nb::arg("categorical"), nb::arg("max_gap"),
              nb::arg("min_impurity"), nb::arg("min_samples_split"), nb::arg("max_depth"),
              nb::arg("epsilon"), nb::arg("encoder"))
-        .def("insert", &PyTree::insert, nb::arg("x"), nb::arg("y").none(), nb::arg("id") = -1)
-        .def("delete_value", &PyTree::delete_value, nb::arg("x"), nb::arg("y").none())
+        .def("insert", &PyTree::insert, nb::arg("x").none(), nb::arg("y").none(),
+             nb::arg("id") = -1)
+        .def("delete_value", &PyTree::delete_value, nb::arg("x").none(), nb::arg("y").none())
         .def("delete_id", &PyTree::delete_id, nb::arg("id"))
-        .def("replace", &PyTree::replace, nb::arg("id"), nb::arg("x"), nb::arg("y").none())
+        .def("replace", &PyTree::replace, nb::arg("id"), nb::arg("x").none(), nb::arg("y").none())
         .def("insert_many", &PyTree::insert_many, nb::arg("X"), nb::arg("y"), nb::arg("ids").none())
         .def("delete_many_values", &PyTree::delete_many_values, nb::arg("X"), nb::arg("y"))
         .def("delete_many_ids", &PyTree::delete_many_ids, nb::arg("ids"))
-        .def("label", &PyTree::label, nb::arg("x"))
+        .def("label", &PyTree::label, nb::arg("x").none())
         .def("label_many", &PyTree::label_many, nb::arg("X"))
-        .def("label_counts", &PyTree::label_counts, nb::arg("x"))
+        .def("label_counts", &PyTree::label_counts, nb::arg("x").none())
         .def("certify", &PyTree::certify)
         .def("rebuild", &PyTree::rebuild)
         .def("structure", &PyTree::structure)

@@ -60,9 +60,13 @@ class Row {
         int overflow = 0;
         const long long whole = PyLong_AsLongLongAndOverflow(source, &overflow);
         out = static_cast<double>(whole);
-        return overflow == 0 && std::abs(out) <= 9007199254740992.0;
+        // Compared as integers: as a double, 2^53 + 1 would already look like 2^53.
+        constexpr long long kWholeMost = 1LL << 53;
+        return overflow == 0 && -kWholeMost <= whole && whole <= kWholeMost;
     }
     bool read_buffer(PyObject* source, std::size_t n) {
+        // A class made in Python may mean more than its buffer says: a masked array, for one.
+        if (PyType_HasFeature(Py_TYPE(source), Py_TPFLAGS_HEAPTYPE)) return false;
         if (!PyObject_CheckBuffer(source)) return false;
         Py_buffer view;
         if (PyObject_GetBuffer(source, &view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) != 0) {
