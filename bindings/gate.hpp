@@ -2,7 +2,8 @@
 //
 // The rule: nobody waits for the gate while holding the GIL; whoever is inside may wait for the
 // GIL. A thread that is writing and comes back (a label's __eq__ that calls the tree, a signal
-// handler) is told so instead of waiting for itself.
+// handler) is told so instead of waiting for itself. Nobody starves: a writer that waits comes
+// before new readers, and the readers that wait when it is done come before the next writer.
 //
 // Readers make no Python objects inside: making one may call the garbage collector, that a __del__,
 // and that the tree; a reader that came back as a writer would wait for itself.
@@ -11,7 +12,9 @@
 #include <nanobind/nanobind.h>
 
 #include <atomic>
-#include <shared_mutex>
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
 
@@ -21,24 +24,45 @@ class Gate {
   public:
     void lock() {
         refuse_reentry();
-        if (!mutex_.try_lock()) {
-            nanobind::gil_scoped_release release;
-            mutex_.lock();
+        std::unique_lock state(state_);
+        if (readers_ == 0 && admitted_ == 0 && !writing_) {
+            writing_ = true;
+        } else {
+            const nanobind::gil_scoped_release release;
+            ++writers_waiting_;
+            changed_.wait(state, [&] { return readers_ == 0 && admitted_ == 0 && !writing_; });
+            --writers_waiting_;
+            writing_ = true;
+            state.unlock();  // before the GIL is waited for
         }
         writer_ = std::this_thread::get_id();
     }
     void unlock() {
         writer_ = std::thread::id();
-        mutex_.unlock();
+        const std::lock_guard state(state_);
+        writing_ = false;
+        admitted_ = readers_waiting_;
+        changed_.notify_all();
     }
     void lock_shared() {
         refuse_reentry();
-        if (!mutex_.try_lock_shared()) {
-            nanobind::gil_scoped_release release;
-            mutex_.lock_shared();
+        std::unique_lock state(state_);
+        if (!writing_ && writers_waiting_ == 0) {
+            ++readers_;
+            return;
         }
+        const nanobind::gil_scoped_release release;
+        ++readers_waiting_;
+        changed_.wait(state, [&] { return !writing_ && (admitted_ > 0 || writers_waiting_ == 0); });
+        --readers_waiting_;
+        if (admitted_ > 0) --admitted_;
+        ++readers_;
+        state.unlock();  // before the GIL is waited for
     }
-    void unlock_shared() { mutex_.unlock_shared(); }
+    void unlock_shared() {
+        const std::lock_guard state(state_);
+        if (--readers_ == 0 && writers_waiting_ > 0) changed_.notify_all();
+    }
 
   private:
     void refuse_reentry() const {
@@ -48,7 +72,12 @@ class Gate {
                 "during it (a label's __eq__ or __hash__, a signal handler) must not use the tree");
         }
     }
-    std::shared_mutex mutex_;
+
+    std::mutex state_;  // held for a moment only, and never while waiting for the GIL
+    std::condition_variable changed_;
+    std::size_t readers_ = 0, readers_waiting_ = 0, writers_waiting_ = 0;
+    std::size_t admitted_ = 0;  // readers that were waiting when the last writer was done
+    bool writing_ = false;
     std::atomic<std::thread::id> writer_;
 };
 
