@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
 from evertree import EverTree
 
 SOAK = os.environ.get("EVERTREE_SOAK") == "1"
@@ -156,7 +157,7 @@ def _key(row: Example) -> Example:
     return tuple(None if math.isnan(v) else v + 0.0 for v in x), y  # type: ignore[return-value]
 
 
-# ------------------------------------------------------------------------------------------- sources
+# ------------------------------------------------------------------------------------------ sources
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,7 @@ class Source:
         return self.names[number % len(self.names)]
 
 
-# -------------------------------------------------------------------------------------------- streams
+# ------------------------------------------------------------------------------------------ streams
 # A stream makes one request at a time of an AuditedTree. Each keeps about `n_most` rows in.
 
 Stream = Callable[[AuditedTree, random.Random, Callable[[], Example], int], None]

@@ -14,6 +14,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+
 from evertree import EverTree
 from evertree.errors import EmptyTree, ExampleNotFound
 from streams_for_tests import SEED, AuditedTree, Example, X, tree_of
@@ -24,7 +25,7 @@ RULES = [
 ]
 
 
-# ---------------------------------------------------------------- Section 4: the space bound (INDEX)
+# --------------------------------------------------------------- Section 4: the space bound (INDEX)
 
 
 def bits(number: int, width: int) -> list[float]:
@@ -94,7 +95,7 @@ def test_bob_knows_every_bit_of_a_constant_matrix(filled: int):
         assert ask_bob(A, kappa, ell, 2, SEED, max_gap=0.04) == filled, (SEED, kappa, ell)
 
 
-# -------------------------------------------------------------------------- Section 4: the time bound
+# ------------------------------------------------------------------------ Section 4: the time bound
 
 
 @pytest.mark.parametrize("limits", [{}, {"max_gap": 0.49, "min_impurity": 0.49, "max_depth": 1}])
@@ -121,7 +122,7 @@ def test_alternating_sequences_of_the_time_bound(k: int, limits: dict):
         subject.tree.label(zeros)
 
 
-# --------------------------------------------------------------------------------- XOR, gain 0 at first
+# ----------------------------------------------------------------------------- XOR, gain 0 at first
 
 
 @pytest.mark.parametrize("options", RULES)
@@ -149,7 +150,7 @@ def test_gain_zero_at_the_root_is_split():
     assert [tree.label(x) for x, _ in rows] == [y for _, y in rows]
 
 
-# ----------------------------------------------------------------------- identical rows, mixed labels
+# --------------------------------------------------------------------- identical rows, mixed labels
 
 
 @pytest.mark.parametrize("options", RULES)
@@ -192,7 +193,7 @@ def test_an_odd_row_in_and_out_of_a_pile(options: dict):
     subject.check_rebuilt()
 
 
-# --------------------------------------------------------------------------- one peeled row per level
+# ------------------------------------------------------------------------- one peeled row per level
 
 
 def alternating(n: int) -> list[Example]:
@@ -277,7 +278,7 @@ def test_a_chain_of_twenty_thousand_levels_needs_no_stack():
     assert done.stdout == "no stack was needed\n", done.stderr
 
 
-# ---------------------------------------------------------------------------------- thrashing at k
+# ----------------------------------------------------------------------------------- thrashing at k
 
 
 @pytest.mark.parametrize("same_row", [False, True])
@@ -354,7 +355,7 @@ def empty(subject: AuditedTree, rng: random.Random, turn: int) -> None:
                 subject.delete(*subject.active[i])
 
 
-# ------------------------------------------------------------------------------------- insert sorted
+# ------------------------------------------------------------------------------------ insert sorted
 
 
 @pytest.mark.parametrize("descending", [False, True])
@@ -382,7 +383,7 @@ def test_insert_sorted_a_lot(descending: bool):
     subject.check_rebuilt()
 
 
-# --------------------------------------------------------------------- a hundred thousand equal rows
+# -------------------------------------------------------------------- a hundred thousand equal rows
 
 
 def test_a_hundred_thousand_duplicates():
@@ -421,7 +422,7 @@ def check_duplicates_go(tree: EverTree, row: list[float], n: int) -> None:
     assert len(tree) == 0
 
 
-# ------------------------------------------------------------------------------ a feature that is constant
+# ----------------------------------------------------------------------- a feature that is constant
 
 
 @pytest.mark.parametrize("value", [0.0, 1e308, math.nan])

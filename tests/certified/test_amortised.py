@@ -7,8 +7,8 @@ update is one inserted or deleted row, alone or in a batch:
 
 1. What a firing costs. v is where the rule fires, u what is rebuilt, s and c are size at the last
    build and updates since. |S_u| <= s(u) + c(u), because each update moves the size by one (the
-   paper's 2*s(u) needs c <= eps*s, which the certified rule does not promise). s(u) <= 2*s(v) by the
-   size class, s(v) <= c(v)/eps by 2., c(v) <= c(u) because u is above v.
+   paper's 2*s(u) needs c <= eps*s, which the certified rule does not promise). s(u) <= 2*s(v) by
+   the size class, s(v) <= c(v)/eps by 2., c(v) <= c(u) because u is above v.
    Together |S_u| <= (2/eps + 1) * c(u). (An empty tree has s = 0 and |S_u| = c.)
 
 2. What must have happened at v before it fires: c(v) >= eps*s(v), where M is the mass n*g, which an
@@ -20,10 +20,11 @@ update is one inserted or deleted row, alone or in a batch:
      eps = alpha/4. One that Build left for s <= k: c >= 1 >= s/(k + 1).
    - an internal node has become pure. It had M > alpha*s/2, and deletions take less than 2 each:
      eps = alpha/4. Or it has at most k rows, of at least k + 1: c >= s - k >= s/(k + 1).
+   - an internal node has lost more than half of its rows: c > s/2.
    - the paper's rule: c > epsilon*s.
-   So eps = min(beta/(2 + beta), alpha/4, 1/(k + 1)); with alpha >= 4*beta/(2 + beta) and k = 1 it is
-   beta/(2 + beta) alone. Not covered: a leaf that Build left because its rows were all equal, which
-   Definition 3.1 wants split as soon as one row differs. See test_an_odd_row_costs_no_rebuild.
+   So eps = min(beta/(2 + beta), alpha/4, 1/(k + 1)); with alpha >= 4*beta/(2 + beta) and k = 1 it
+   is beta/(2 + beta) alone. Not covered: a leaf that Build left because its rows were all equal.
+   Definition 3.1 wants it split as soon as one differs: test_an_odd_row_costs_no_rebuild.
 
 3. How often an update is charged. The sum of c(u) over all rebuilds counts, for each update, the
    nodes of its path that are rebuilt later as u. Two of them are never of one size class
@@ -42,6 +43,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+
 from evertree import EverTree
 from streams_for_tests import SEED, Example, X, table
 
@@ -122,7 +124,7 @@ class Meter:
         )
 
 
-# ------------------------------------------------------------------------------------------ scenarios
+# ---------------------------------------------------------------------------------------- scenarios
 # Each takes n, limits and a seed, and gives back a Meter that has seen its updates.
 
 Scenario = Callable[[int, dict[str, Any], random.Random], Meter]

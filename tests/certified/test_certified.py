@@ -1,6 +1,6 @@
 """Long runs with an audit after every request: whatever comes, the tree stays certified.
 
-`make test` audits at least 200,000 requests; EVERTREE_SOAK=1 makes millions of them, with new seeds.
+`make test` audits at least 200,000 requests; EVERTREE_SOAK=1 makes millions, with new seeds.
 At the end of each run rebuild() must give the digest of a new tree of the same rows, in any order.
 """
 
@@ -10,6 +10,7 @@ import itertools
 from dataclasses import replace
 
 import pytest
+
 from streams_for_tests import SOAK, STREAMS, Run, Source
 
 N_AUDITS_LEAST = 5_000_000 if SOAK else 200_000
@@ -70,9 +71,11 @@ def larger_runs(seed: int) -> list[Run]:
             ("random", "real", 7),
         ]
     ]
+    six_classes = replace(SOURCES["missing"], n_classes=6)
+    long_lived = replace(SOURCES["mixed"], class_life=900)
     large = [
-        Run("batches", replace(SOURCES["missing"], n_classes=6), LIMITS[0], 400, 2_000, "", seed + 20),
-        Run("incremental", replace(SOURCES["mixed"], class_life=900), {}, 1_600, 1_500, "", seed + 21),
+        Run("batches", six_classes, LIMITS[0], 400, 2_000, "", seed + 20),
+        Run("incremental", long_lived, LIMITS[0], 1_600, 1_500, "", seed + 21),
         Run("sliding", SOURCES["categorical"], LIMITS[2], 2_000, 900, "", seed + 22),
     ]
     return medium + large

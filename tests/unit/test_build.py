@@ -6,6 +6,7 @@ compared with the reference on small ones. It decides by fractions wherever doub
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections import Counter
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from evertree import EverTree
 from reference import Reference
 from streams_for_tests import SEED
@@ -23,7 +25,7 @@ NAN = math.nan
 TOL = Fraction(1, 10**12)
 Labels = list[Any]
 
-# ------------------------------------------------------------------------------------------ the twin
+# ----------------------------------------------------------------------------------------- the twin
 
 
 def middle(low: float, high: float) -> float:
@@ -156,11 +158,14 @@ def real_splits(table: np.ndarray, values: np.ndarray) -> Splits:
 
 def rough_purity(left: np.ndarray, counts: np.ndarray) -> np.ndarray:
     right = counts - left
-    of_left, of_right = (left.astype(float) ** 2).sum(axis=1), (right.astype(float) ** 2).sum(axis=1)
+    of_left, of_right = (
+        (left.astype(float) ** 2).sum(axis=1),
+        (right.astype(float) ** 2).sum(axis=1),
+    )
     return of_left / left.sum(axis=1) + of_right / right.sum(axis=1)
 
 
-# -------------------------------------------------------------------------------------------- comparing
+# ---------------------------------------------------------------------------------------- comparing
 
 
 def plain(nodes: list[dict[str, Any]]) -> list[tuple]:
@@ -182,9 +187,7 @@ def digits(value: float | None) -> str:
     return repr(value + 0.0 if isinstance(value, float) else value)
 
 
-def built(
-    X: np.ndarray, y: Labels, categorical: tuple[int, ...] = (), **limits: Any
-) -> EverTree:
+def built(X: np.ndarray, y: Labels, categorical: tuple[int, ...] = (), **limits: Any) -> EverTree:
     tree = EverTree(X.shape[1], categorical=categorical, **limits)
     tree.insert_many(X, y)
     tree.rebuild()
@@ -203,7 +206,7 @@ def assert_same(
     return len(found)
 
 
-# ---------------------------------------------------------------------------------------------- sets
+# --------------------------------------------------------------------------------------------- sets
 
 LIMITS = (
     {},
@@ -243,10 +246,9 @@ def random_set(
 
 
 TINY, HUGE = 5e-324, 1.7976931348623157e308
-EXTREMES = np.array(
-    [0.0, -0.0, TINY, -TINY, 2 * TINY, -3 * TINY, 1e-310, 2.2250738585072014e-308, 1.0]
-    + [math.nextafter(1.0, 2.0), math.nextafter(1.0, 0.0), HUGE, -HUGE, 1e308, -1e308, 2.0**53]
-)
+NEIGHBOURS = (math.nextafter(1.0, 0.0), 1.0, math.nextafter(1.0, 2.0))
+SUBNORMAL = (TINY, -TINY, 2 * TINY, -3 * TINY, 1e-310, 2.2250738585072014e-308)
+EXTREMES = np.array([0.0, -0.0, *SUBNORMAL, *NEIGHBOURS, HUGE, -HUGE, 1e308, -1e308, 2.0**53])
 
 
 @pytest.mark.parametrize("part", range(6))
@@ -255,7 +257,9 @@ def test_the_twin_is_the_reference(part: int):
     for seed in range(SEED + 10 * part, SEED + 10 * part + 10):
         X, y, categorical, limits = random_set(np.random.default_rng(seed), n=14)
         reference = Reference(X.shape[1], categorical=categorical, **limits)
-        reference.update(insert=[(tuple(row), label) for row, label in zip(X.tolist(), y, strict=True)])
+        reference.update(
+            insert=[(tuple(row), label) for row, label in zip(X.tolist(), y, strict=True)]
+        )
         reference.rebuild()
         twin = Twin(X, y, categorical, **limits)
         assert plain(twin.nodes()) == plain(reference.nodes()), (seed, categorical, limits)
@@ -295,7 +299,7 @@ def insert_in_order(
             tree.delete(X[part[0]], "passing through")
 
 
-# ------------------------------------------------- sets where both forms of a feature, and the switch, work
+# ----------------------------------------- sets where both forms of a feature, and the switch, work
 
 
 def forms(seed: int, n: int, n_classes: int, n_values: list[int], missing: float) -> tuple:
@@ -343,7 +347,7 @@ def test_few_values_peeled_one_by_one():
         assert assert_same(X, y, SEED, categorical) > 80
 
 
-# --------------------------------------------------------------------------------------- values and ties
+# ---------------------------------------------------------------------------------- values and ties
 
 
 @pytest.mark.parametrize("categorical", [False, True])
@@ -351,7 +355,7 @@ def test_neighbouring_values_are_separated(categorical: bool):
     values = sorted({abs(v) for v in EXTREMES if v == int(v) and abs(v) < 2**53} | {2.0**52, 3.0})
     if not categorical:
         values = sorted(set(EXTREMES.tolist()))
-    for low, high in zip(values, values[1:], strict=False):
+    for low, high in itertools.pairwise(values):
         X = np.array([[low], [high]])
         tree = built(X, ["low", "high"], (0,) if categorical else ())
         assert tree.label_many(X).tolist() == ["low", "high"], (low, high)
@@ -428,7 +432,7 @@ def test_near_ties_are_decided_exactly():
             assert root["feature"] == (better ^ flipped), (SEED, a, b, flipped)
 
 
-# ----------------------------------------------------------------------------------------------- promises
+# ----------------------------------------------------------------------------------------- promises
 
 
 def test_the_first_batch_is_one_build():
