@@ -214,8 +214,8 @@ is in can be deleted; compare the values, or delete by the id that insert() retu
     def insert_many(self, X: Rows, y: Labels, ids: Ids | None = None) -> npt.NDArray[np.int64]:
         """Take all rows of X in as one update; return their ids.
 
-        Never more work than row by row, and usually far less: the tree is repaired once, after all
-        rows are in, and the promise holds then. The first batch of a tree is one Build,
+        Usually far less work than row by row: the tree is repaired once, after all rows are in, and
+        the promise holds then. The first batch of a tree is one Build,
         O(d·n·(log n + height)). An empty batch changes nothing.
 
         >>> tree = EverTree(n_features=1)
@@ -244,9 +244,9 @@ choose another, leave ids out to get free ones, or replace(1, x, y)
     def delete_many(self, X: Any = _ABSENT, y: Any = _ABSENT, *, ids: Any = _ABSENT) -> None:
         """Take many examples out as one update, by value or by id.
 
-        Never more work than one by one: the tree is repaired once, at the end, and the promise
-        holds then. Raises ExampleNotFound, and deletes none, if one of them is not there (as often
-        as it is named). An empty batch changes nothing.
+        Usually far less work than one by one: the tree is repaired once, at the end, and the
+        promise holds then. Raises ExampleNotFound, and deletes none, if one of them is not there (as
+        often as it is named). An empty batch changes nothing.
 
         >>> tree = EverTree(n_features=1)
         >>> ids = tree.insert_many([[31.0], [62.0], [62.0]], ["yes", "no", "no"])
@@ -416,7 +416,7 @@ choose another, leave ids out to get free ones, or replace(1, x, y)
         return self._core.contains(number)
 
     def __repr__(self) -> str:
-        """Say how large the tree is. O(1)."""
+        """Say how large the tree is. O(nodes), for the depth."""
         stats = self._core.stats()
         return (
             f"<EverTree of {self._limits.n_features} features: {len(self)} examples, "
@@ -463,7 +463,7 @@ choose another, leave ids out to get free ones, or replace(1, x, y)
         return [_node(i, fields) for i, fields in enumerate(self._core.nodes())]
 
     def stats(self) -> dict[str, int]:
-        """Count what has been done, and what there is. O(1).
+        """Count what has been done, and what there is. O(nodes), for the depth.
 
         >>> tree = EverTree(n_features=1)
         >>> i = tree.insert([31.0], "yes")

@@ -24,7 +24,7 @@ update is one inserted or deleted row, alone or in a batch:
    - the paper's rule: c > epsilon*s.
    So eps = min(beta/(2 + beta), alpha/4, 1/(k + 1)); with alpha >= 4*beta/(2 + beta) and k = 1 it
    is beta/(2 + beta) alone. Not covered: a leaf that Build left because its rows were all equal.
-   Definition 3.1 wants it split as soon as one differs: test_an_odd_row_costs_no_rebuild.
+   Definition 3.1 wants it split as soon as one differs: the last test here.
 
 3. How often an update is charged. The sum of c(u) over all rebuilds counts, for each update, the
    nodes of its path that are rebuilt later as u. Two of them are never of one size class
@@ -213,12 +213,15 @@ def at_k(n: int, options: dict[str, Any], rng: random.Random) -> Meter:
 
 
 def cascade(n: int, options: dict[str, Any], rng: random.Random) -> Meter:
-    """A chain of slowly shrinking nodes, all updates at its end: without the paper's proactive
-    choice every level would be rebuilt on its own, at nearly full size."""
-    options = options | {"max_depth": 300}
-    meter = Meter([((float(i),), i % 2) for i in range(n)], options)
-    for turn in range(n // 4):
-        meter.delete(meter.insert((n + 0.5,), turn % 2))
+    """A chain of slowly shrinking nodes, all updates at its end.
+
+    Labels in blocks of 25 rows: each level peels one block, and at each level the rule is due at
+    another update. Without the paper's proactive choice, hundreds of levels of one size class would
+    be rebuilt one after the other, each at nearly full size.
+    """
+    meter = Meter([((float(i),), i // 25 % 2) for i in range(n)], options | {"max_depth": 400})
+    for _ in range(n // 4):
+        meter.delete(meter.insert((n + 0.5,), (n - 1) // 25 % 2))
     return meter
 
 
@@ -303,13 +306,27 @@ def test_the_bound_is_the_one_that_is_promised():
 
 
 @pytest.mark.parametrize("limits", ["gap", "paper"])
-def test_an_odd_row_costs_no_rebuild(limits: str):
-    """A pile of equal rows with mixed labels, and one row that differs, in and out on either side.
-
-    Definition 3.1 wants the pile split from it at once, however large the pile is.
-    """
+def test_equal_rows_with_mixed_labels_cost_little(limits: str):
+    """Equal rows with mixed labels come and go; no split can tell them apart."""
     n = 10_000
     meter = Meter([((0.0,), i % 2) for i in range(n)], LIMITS[limits])
-    for turn in range(500):
-        meter.delete(meter.insert(((1.0,), (-1.0,))[turn % 2], 0))
+    ids = list(meter.active)
+    for turn in range(2_000):
+        meter.delete(ids.pop())
+        ids.insert(0, meter.insert((0.0,), turn % 2))
     meter.check(seed=0)
+
+
+@pytest.mark.parametrize("limits", ["gap", "paper"])
+def test_an_odd_row_beside_equal_rows_is_the_known_exception(limits: str):
+    """A pile of equal rows with mixed labels, and one row that differs, in and out on either side.
+
+    Definition 3.1 wants the pile split from it at once, however large the pile is: the bound does
+    not hold here (paper/MAP.md, section 3). One rebuild of the pile for an insertion is the most.
+    """
+    n = 2_000
+    meter = Meter([((0.0,), i % 2) for i in range(n)], LIMITS[limits])
+    for turn in range(100):
+        meter.delete(meter.insert(((1.0,), (-1.0,))[turn % 2], 0))
+        assert meter.tree.certify().ok
+    assert meter.rows_rebuilt <= meter.updates // 2 * (n + 1)

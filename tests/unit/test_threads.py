@@ -313,7 +313,7 @@ def test_a_label_that_uses_the_tree_is_told_not_to(way: str):
 
 
 def assert_only_what_came_from_inside(tree: EverTree, others: dict[object, int]) -> None:
-    """Where the label's code may use the tree, what it asks for is done; the refused row is not in."""
+    """What the label's code asks for while the tree is free is done; the refused row is not in."""
     counts = dict(tree.nodes()[0]["counts"])
     counts.pop("from inside", None)
     assert {type(label): n for label, n in counts.items()} == {
