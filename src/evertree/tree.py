@@ -245,8 +245,8 @@ choose another, leave ids out to get free ones, or replace(1, x, y)
         """Take many examples out as one update, by value or by id.
 
         Usually far less work than one by one: the tree is repaired once, at the end, and the
-        promise holds then. Raises ExampleNotFound, and deletes none, if one of them is not there (as
-        often as it is named). An empty batch changes nothing.
+        promise holds then. Raises ExampleNotFound, and deletes none, if one of them is not there
+        (as often as it is named). An empty batch changes nothing.
 
         >>> tree = EverTree(n_features=1)
         >>> ids = tree.insert_many([[31.0], [62.0], [62.0]], ["yes", "no", "no"])
