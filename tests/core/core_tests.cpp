@@ -178,7 +178,7 @@ bool survives_failure(const Limits& limits, std::span<const Step> steps, long ch
     }
     const Step& last = steps.back();
     const std::string before = portrait(subject), where = "step " + std::to_string(steps.size()) +
-                                                         ", allocation " + std::to_string(chance);
+                                                          ", allocation " + std::to_string(chance);
     const auto breaches = audit(subject).breaches;
     const std::vector<Slot> deleted = slots_of(subject, last);
     bool failed = false;
