@@ -13,6 +13,8 @@
 // Candidates are the splits that leave two non-empty sides; the best leaves the least mass; ties go
 // to the lowest feature, then the lowest threshold or category, then missing-left.
 //
+// load.cpp brings the features in, split.cpp searches, divide.cpp divides.
+//
 // Must not know: limits, nodes, rules.
 #pragma once
 
