@@ -70,6 +70,8 @@ def noise(n: int, seed: int = SEED) -> tuple[np.ndarray, list[int]]:
 
 
 def child_interrupt(into: str) -> None:
+    # A program that was started in the background may have been told to ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     n = 60_000 if SANITIZED else 250_000
     # epsilon = 0: every request, also one of a single row, builds everything anew.
     tree = EverTree(20, epsilon=0.0)
