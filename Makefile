@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 BUILD_TOOLS := scikit-build-core nanobind cmake ninja
 
 PYTHON_CODE := src paper examples tests $(wildcard benchmarks)
-CPP_CODE := $(wildcard core/*.hpp core/*.cpp bindings/*.hpp bindings/*.cpp tests/core/*.hpp tests/core/*.cpp)
+CPP_CODE := $(wildcard core/*.hpp core/*.cpp bindings/*.hpp bindings/*.cpp core/wide/*.hpp core/wide/*.cpp tests/core/*.hpp tests/core/*.cpp)
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
            $(shell find core bindings src -type f -not -path '*/__pycache__/*' 2>/dev/null)
 

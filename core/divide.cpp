@@ -56,56 +56,23 @@ void SplitSearch::mark_left_sorted(const Segment& segment, const Candidate& spli
     }
 }
 
-// Both partitions write to both sides and advance only one: which side is not predictable.
-void SplitSearch::partition_rows(const Segment& segment) {
-    std::uint32_t *left = rows_.get() + segment.begin, *right = spare_.get();
-    for (std::uint32_t i = segment.begin; i < segment.end; ++i) {
-        const std::uint32_t row = rows_[i];
-        const std::uint32_t goes_left = goes_left_[row];
-        *left = *right = row;
-        left += goes_left;
-        right += 1 - goes_left;
-    }
-    std::memcpy(left, spare_.get(),
-                static_cast<std::size_t>(right - spare_.get()) * sizeof(std::uint32_t));
-}
-
-void SplitSearch::partition_sorted(std::uint32_t feature, const Segment& segment) {
-    std::uint32_t* const element = elements(feature);
-    std::uint32_t *left = element + segment.begin, *right = spare_.get();
-    // A value is new on one side if any value between it and its neighbour there was new.
-    std::uint32_t left_new = kNewValue, right_new = kNewValue;
-    for (std::uint32_t i = segment.begin; i < segment.end; ++i) {
-        const std::uint32_t row = element[i] & ~kNewValue, is_new = element[i] & kNewValue;
-        const std::uint32_t goes_left = goes_left_[row & kRow];
-        left_new |= is_new;
-        right_new |= is_new;
-        *left = row | left_new;
-        *right = row | right_new;
-        left += goes_left;
-        right += 1 - goes_left;
-        left_new &= goes_left - 1;
-        right_new &= 0 - goes_left;
-    }
-    std::memcpy(left, spare_.get(),
-                static_cast<std::size_t>(right - spare_.get()) * sizeof(std::uint32_t));
-}
-
 void SplitSearch::divide(const Segment& segment, const Candidate& split, bool search_left,
                          bool search_right, Segment& left, Segment& right, Watch& watch) {
     mark_left(segment, split);
-    partition_rows(segment);
+    const wide::Divider divider(goes_left_.get(), n_, spare_.get());
+    divider.rows(rows_.get() + segment.begin, segment.size());
     left = right = segment;
     left.counts = right.counts = Segment::kNoCounts;
     left.end = right.begin = segment.begin + static_cast<std::uint32_t>(split.sides.left.size);
     watch.worked(segment.size());
     if (!search_left && !search_right) return close(segment);
+    std::size_t n_lists = 0;
     for (std::uint32_t i = 0; i < segment.n_features; ++i) {
         const std::uint32_t entry = features_[segment.features_at + i];
-        if ((entry & kCounted) != 0) continue;
-        partition_sorted(entry, segment);
-        watch.worked(segment.size());
+        if ((entry & kCounted) == 0) lists_[n_lists++] = elements(entry) + segment.begin;
     }
+    divider.elements(lists_.data(), n_lists, segment.size());
+    watch.worked(n_lists * segment.size());
     if (segment.counts == Segment::kNoCounts) return;
     const bool left_smaller = left.size() <= right.size();
     if (left_smaller) {
@@ -181,9 +148,12 @@ void SplitSearch::close(const Segment& segment) {
 void SplitSearch::to_sorted(std::uint32_t feature, const Segment& segment, Watch& watch) {
     const std::uint16_t* const rank_of = ranks(columns_[feature]);
     const auto own = rows(segment.begin, segment.end);
-    for (std::size_t i = 0; i < own.size(); ++i) keys_[i] = rank_of[own[i]];
-    sorter_.sort({keys_.data(), own.size()}, 0xffff, watch);
-    load_sorted(feature, segment.begin, segment.end, own.data());
+    for (std::size_t i = 0; i < own.size(); ++i) {
+        keys_[i] = rank_of[own[i]];
+        own_tags_[i] = tags_[own[i]];
+    }
+    sorter_.sort({keys_.data(), own.size()}, 0xffff, own_tags_.data(), tag_bits(), watch);
+    sorter_.elements(elements(feature) + segment.begin);
 }
 
 }  // namespace evertree

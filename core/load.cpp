@@ -9,8 +9,12 @@ namespace evertree {
 
 namespace {
 
-constexpr std::size_t kRowsPerCount = 2;  // from so many rows a value and class on, counting pays
-constexpr std::size_t kCountFrom = 64;    // rows
+// From so many rows a value and class on, counting pays: at all, which costs a change of form
+// later, and still. Sorted rows of two classes are searched many at a time, so counting pays later
+// there.
+std::size_t rows_to_count(std::size_t n_classes) { return n_classes == 2 ? 128 : 2; }
+std::size_t rows_to_stay_counted(std::size_t n_classes) { return n_classes == 2 ? 8 : 2; }
+constexpr std::size_t kCountFrom = 256;                       // rows
 constexpr std::size_t kGatherFewFrom = std::size_t{1} << 17;  // for the sake of memory
 constexpr std::size_t kManyFeatures = 40;
 
@@ -22,7 +26,7 @@ void SplitSearch::reserve(std::size_t n) {
         capacity_rows_ = 0;
         const std::size_t capacity = n < 65536 ? std::bit_ceil(n) : n;
         rows_.reset(new std::uint32_t[capacity]);
-        spare_.reset(new std::uint32_t[capacity]);
+        spare_.reset(new std::uint32_t[capacity + wide::kPadding]);
         goes_left_.reset(new std::uint8_t[capacity]);
         capacity_rows_ = capacity;
     }
@@ -36,8 +40,12 @@ void SplitSearch::reserve(std::size_t n) {
     // Each by its own size: any of these may fail, and the next build must find that out.
     if (keys_.size() < n * n_gathered_) keys_.resize(n * n_gathered_);
     if (x_.size() < n) x_.resize(n);
-    if (tagged_.size() < n) tagged_.resize(n);
+    if (tags_.size() < n) tags_.resize(n);
+    if (own_tags_.size() < n) own_tags_.resize(n);
+    if (cuts_.size() < n) cuts_.resize(n);
     if (ones_left_.size() < n) ones_left_.resize(n);
+    if (lists_.size() < kinds_.size()) lists_.resize(kinds_.size());
+    if (glanced_.size() < kinds_.size()) glanced_.resize(kinds_.size());
     if (inverse_.size() > n) return;
     // inverse_back[size - n + i] is 1/(n - 1 - i): what remains on the right of i + 1 rows.
     const std::size_t size = std::bit_ceil(n + 1);
@@ -59,7 +67,7 @@ void SplitSearch::release() {
     elements_.reset();
     keys_ = {};
     x_ = {};
-    tagged_ = {};
+    tags_ = own_tags_ = {};
     sorter_.release();
     ranks_ = {};
     values_ = {};
@@ -67,7 +75,7 @@ void SplitSearch::release() {
     counts_free_ = {};
     inverse_ = {};
     rough_inverse_ = rough_inverse_back_ = {};
-    ones_left_ = {};
+    cuts_ = ones_left_ = {};
 }
 
 Segment SplitSearch::load(const Examples& examples, std::span<const Slot> slots,
@@ -80,7 +88,7 @@ Segment SplitSearch::load(const Examples& examples, std::span<const Slot> slots,
     for (std::uint32_t row = 0; row < n_; ++row) {
         rows_[row] = row;
         x_[row] = examples.x(slots[row]);
-        tagged_[row] = n_classes == 2 ? row | classes[row] << 30 : row;
+        tags_[row] = row << 1 | (n_classes == 2 ? classes[row] : 0);
     }
     columns_.assign(kinds_.size(), Column{});
     ranks_.clear();
@@ -90,12 +98,15 @@ Segment SplitSearch::load(const Examples& examples, std::span<const Slot> slots,
     counts_free_.clear();
     for (std::uint32_t block = 0; block < counts_.size(); ++block) counts_free_.push_back(block);
 
-    const auto n_features = static_cast<std::uint32_t>(kinds_.size());
-    for (std::uint32_t first = 0; first < n_features; first += n_gathered_) {
-        gather(first, std::min(first + n_gathered_, n_features));
-        watch.worked(n_ * n_gathered_);
-        for (std::uint32_t j = first; j < std::min(first + n_gathered_, n_features); ++j) {
-            load_column(j, {keys_.data() + (j - first) * n_, n_}, watch);
+    const std::size_t n_features = kinds_.size();
+    for (std::size_t first = 0; first < n_features; first += n_gathered_) {
+        const std::size_t count = std::min(n_features - first, n_gathered_);
+        wide::Column columns[wide::kColumns];
+        wide::gather_keys(x_.data(), n_, first, count, keys_.data(), columns);
+        watch.worked(n_ * count);
+        for (std::size_t c = 0; c < count; ++c) {
+            load_column(static_cast<std::uint32_t>(first + c), {keys_.data() + c * n_, n_},
+                        columns[c], watch);
         }
     }
     Segment whole;
@@ -113,32 +124,14 @@ Segment SplitSearch::load(const Examples& examples, std::span<const Slot> slots,
     return whole;
 }
 
-// A row's neighbouring values lie in one line of the cache: they are fetched together.
-void SplitSearch::gather(std::uint32_t first, std::uint32_t end) {
-    for (std::size_t row = 0; row < n_; ++row) {
-        const double* const x = x_[row];
-        std::uint64_t* key = keys_.data() + row;
-        for (std::uint32_t feature = first; feature < end; ++feature, key += n_) {
-            *key = sort_key(x[feature]);
-        }
-    }
-}
-
 void SplitSearch::load_column(std::uint32_t feature, std::span<const std::uint64_t> keys,
-                              Watch& watch) {
-    std::uint64_t differing = 0, largest = 0;
-    for (const std::uint64_t key : keys) {
-        differing |= key ^ keys[0];
-        largest = std::max(largest, key);
-    }
-    watch.worked(n_);
-    if (differing == 0) return;
-    Column& column = columns_[feature];
-    column.any_missing = is_missing(value_of_key(largest));
+                              const wide::Column& common, Watch& watch) {
+    if (common.differing == 0) return;
+    columns_[feature].any_missing = is_missing(value_of_key(common.largest));
     if (n_ >= kCountFrom && load_counted(feature, keys)) return;
-    watch.worked(n_);
-    sorter_.sort(keys, differing, watch);
-    load_sorted(feature, 0, static_cast<std::uint32_t>(n_), nullptr);
+    watch.worked(2 * n_);
+    sorter_.sort(keys, common.differing, tags_.data(), tag_bits(), watch);
+    sorter_.elements(elements(feature));
     features_.push_back(feature);
 }
 
@@ -146,7 +139,8 @@ bool SplitSearch::load_counted(std::uint32_t feature, std::span<const std::uint6
     Column& column = columns_[feature];
     const std::size_t ranks_at = ranks_.size();
     ranks_.resize(ranks_at + n_);
-    if (!distinct_.rank(keys, n_ / n_classes_ / kRowsPerCount, ranks_.data() + ranks_at)) {
+    if (!distinct_.rank(keys, n_ / n_classes_ / rows_to_count(n_classes_),
+                        ranks_.data() + ranks_at)) {
         ranks_.resize(ranks_at);
         return false;
     }
@@ -160,20 +154,8 @@ bool SplitSearch::load_counted(std::uint32_t feature, std::span<const std::uint6
     return true;
 }
 
-// What the sorter holds becomes the sorted form; `rows` says which rows were sorted (null: all).
-void SplitSearch::load_sorted(std::uint32_t feature, std::uint32_t begin, std::uint32_t end,
-                              const std::uint32_t* rows) {
-    std::uint32_t* const out = elements(feature) + begin;
-    for (std::uint32_t i = 0; i < end - begin; ++i) {
-        const std::uint32_t row = rows == nullptr ? sorter_.row(i) : rows[sorter_.row(i)];
-        out[i] = tagged_[row];
-    }
-    out[0] |= kNewValue;
-    for (std::uint32_t i = 1; i < end - begin; ++i) out[i] |= sorter_.is_new(i) ? kNewValue : 0;
-}
-
 bool SplitSearch::counting_pays(const Column& column, std::size_t n_rows) const {
-    return kRowsPerCount * column.n_values * n_classes_ <= n_rows;
+    return rows_to_stay_counted(n_classes_) * column.n_values * n_classes_ <= n_rows;
 }
 
 bool SplitSearch::any_counting_pays(const Segment& segment, std::size_t n_rows) const {

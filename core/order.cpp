@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "wide/wide.hpp"
+
 namespace evertree {
 
 namespace {
@@ -132,37 +134,50 @@ void radix_sort(Words words, Words spare, std::size_t n, int first_bit, Watch& w
 
 }  // namespace
 
-void Sorter::sort(std::span<const std::uint64_t> keys, std::uint64_t differing, Watch& watch) {
+void Sorter::sort(std::span<const std::uint64_t> keys, std::uint64_t differing,
+                  const std::uint32_t* tags, int tag_bits, Watch& watch) {
     const std::size_t n = keys.size();
     // Runs of equal length may need a few words more than there are rows.
     const std::size_t n_words = n + std::min(n, kRadixFrom);
     if (words_.size() < n_words) words_.resize(n_words);
     if (spare_.size() < n_words) spare_.resize(n_words);
     keys_ = keys;
-    row_mask_ = std::bit_ceil(n) - 1;
-    const int row_bits = std::popcount(row_mask_);
+    tag_mask_ = (std::uint64_t{1} << tag_bits) - 1;
     const int shared = std::countl_zero(differing);
     const int low = std::countr_zero(differing) + shared;  // below this bit the words are equal
-    all_bits_fit_ = low >= row_bits;
-    for (std::size_t i = 0; i < n; ++i) words_[i] = ((keys[i] << shared) & ~row_mask_) | i;
-    if (n < kRadixFrom) {
+    all_bits_fit_ = low >= tag_bits;
+    for (std::size_t i = 0; i < n; ++i) words_[i] = ((keys[i] << shared) & ~tag_mask_) | tags[i];
+    if (wide::sort(words_.data(), spare_.data(), n, tag_mask_)) {
+        watch.worked(n);
+    } else if (n < kRadixFrom) {
         merge_sort(words_.data(), spare_.data(), n);
     } else {
-        radix_sort(words_.data(), spare_.data(), n, std::max(low, row_bits), watch);
+        radix_sort(words_.data(), spare_.data(), n, std::max(low, tag_bits), watch);
     }
     if (!all_bits_fit_) settle_by_keys();
 }
 
 void Sorter::settle_by_keys() {
     const std::size_t n = keys_.size();
+    const auto is_before = [&](std::uint64_t a, std::uint64_t b) { return key_of(a) < key_of(b); };
     for (std::size_t begin = 0, end; begin < n; begin = end) {
         end = begin + 1;
-        while (end < n && ((words_[end] ^ words_[begin]) & ~row_mask_) == 0) ++end;
-        const auto is_before = [&](std::uint64_t a, std::uint64_t b) {
-            return keys_[a & row_mask_] < keys_[b & row_mask_];
-        };
-        std::uint64_t* const first = words_.data() + begin;
-        if (end - begin > 1) std::sort(first, words_.data() + end, is_before);
+        while (end < n && ((words_[end] ^ words_[begin]) & ~tag_mask_) == 0) ++end;
+        std::uint64_t *const first = words_.data() + begin, *const last = words_.data() + end;
+        // Mostly they are equal altogether.
+        if (end - begin > 1 && !std::is_sorted(first, last, is_before)) {
+            std::sort(first, last, is_before);
+        }
+    }
+}
+
+void Sorter::elements(std::uint32_t* out) const {
+    const std::size_t n = keys_.size();
+    wide::to_elements(words_.data(), n, tag_mask_, out);
+    if (all_bits_fit_) return;
+    for (std::size_t i = 1; i < n; ++i) {
+        const bool seems_equal = (out[i] & element::kNewValue) == 0;
+        if (seems_equal && key_of(words_[i]) != key_of(words_[i - 1])) out[i] |= element::kNewValue;
     }
 }
 

@@ -1,8 +1,8 @@
 // Order: the values of one feature, sorted.
 //
 // Keys are doubles turned into integers that sort the same way, the missing value last. What is
-// sorted is one word a row: the bits in which the keys differ, as many as fit, above the row's
-// number. Where they do not all fit, rows with equal words are put in order by their keys.
+// sorted is one word a row: the bits in which the keys differ, as many as fit, above a
+// tag. Where they do not all fit, rows with equal words are put in order by their keys.
 //
 // Must not know: what the values are sorted for.
 #pragma once
@@ -29,26 +29,23 @@ inline double value_of_key(std::uint64_t key) {
 
 class Sorter {
   public:
-    // `differing` has (at least) the bits in which any two keys differ; not zero. The order among
-    // equal keys is not specified. The keys must stay until the answers have been read.
-    void sort(std::span<const std::uint64_t> keys, std::uint64_t differing, Watch& watch);
-
-    std::uint32_t row(std::size_t position) const {
-        return static_cast<std::uint32_t>(words_[position] & row_mask_);
-    }
-    // Whether the value there is another than at the position before.
-    bool is_new(std::size_t position) const {
-        if (((words_[position] ^ words_[position - 1]) & ~row_mask_) != 0) return true;
-        return !all_bits_fit_ && keys_[row(position)] != keys_[row(position - 1)];
-    }
+    // `differing` has (at least) the bits in which any two keys differ; not zero. `tags` go with
+    // the keys; they are different, and below 2^tag_bits. The order among equal keys is not
+    // specified.
+    void sort(std::span<const std::uint64_t> keys, std::uint64_t differing,
+              const std::uint32_t* tags, int tag_bits, Watch& watch);
+    // What was sorted as elements; a tag is a row and, in its lowest bit, a class. Where the bits
+    // of the keys did not all fit, the row must be the key's place.
+    void elements(std::uint32_t* out) const;
     void release() { words_ = spare_ = {}; }
 
   private:
+    std::uint64_t key_of(std::uint64_t word) const { return keys_[(word & tag_mask_) >> 1]; }
     void settle_by_keys();
 
     std::vector<std::uint64_t> words_, spare_;
     std::span<const std::uint64_t> keys_;
-    std::uint64_t row_mask_ = 0;
+    std::uint64_t tag_mask_ = 0;
     bool all_bits_fit_ = true;
 };
 

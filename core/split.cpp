@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 namespace evertree {
 
@@ -16,6 +17,11 @@ double midpoint(double low, double high) {
 }
 
 }  // namespace
+
+// The rounding of scores in single precision, several times over.
+float SplitSearch::doubt(const Segment& segment) {
+    return 2e-6f * static_cast<float>(segment.size());
+}
 
 // A cut holds the two sides of a split while values move from right to left. Its score ranks the
 // splits of one set; scores closer than the doubt are compared exactly.
@@ -176,31 +182,61 @@ Candidate SplitSearch::best(Segment& segment, std::span<const ClassCount> counts
 // Goes through the features and keeps those that vary as the segment's new list.
 template <typename Cut>
 void SplitSearch::search(Segment& segment, Search<Cut>& search, Watch& watch) {
-    // Segments are searched last in, first out: behind this one's list there is nothing alive.
+    // Segments are searched last in, first out: behind this one's list there is nothing alive. The
+    // list itself is shared with the other side of the parent.
     const std::uint32_t from = segment.features_at, n = segment.n_features;
-    features_.resize(from + n);
+    features_.resize(from + 2 * n);
+    std::uint32_t* const list = features_.data() + from + n;
+    std::copy_n(list - n, n, list);
+    glance(segment, search, {list, n}, watch);
+    std::uint32_t n_varying = 0, n_glanced = 0;
     for (std::uint32_t i = 0; i < n; ++i) {
         // Nothing beats a split that leaves no mass, a tie would lose, and both sides are leaves.
         if (search.best.found && mass(search.best.sides) == 0.0) break;
-        std::uint32_t entry = features_[from + i];
-        const std::uint32_t feature = entry & ~kCounted;
-        const Column& column = columns_[feature];
-        if ((entry & kCounted) != 0 && !counting_pays(column, segment.size())) {
-            to_sorted(feature, segment, watch);
-            entry = feature;
-        }
-        search.feature = feature;
+        const std::uint32_t entry = list[i];
+        search.feature = entry & ~kCounted;
         search.counted = (entry & kCounted) != 0;
-        const bool categorical = kinds_[feature] == Kind::categorical;
+        const bool categorical = kinds_[search.feature] == Kind::categorical;
         const bool varies =
-            search.counted
+            can_glance<Cut>(entry) ? search_glanced(search, glanced_[n_glanced++])
+            : search.counted
                 ? (categorical ? search_counted_categories(search) : search_counted(search))
                 : (categorical ? search_sorted_categories(search) : search_sorted(search));
-        if (varies) features_.push_back(entry);
-        watch.worked(segment.size());
+        list[n_varying] = entry;
+        n_varying += varies ? 1 : 0;
     }
+    features_.resize(from + n + n_varying);
     segment.features_at = from + n;
-    segment.n_features = static_cast<std::uint32_t>(features_.size()) - segment.features_at;
+    segment.n_features = n_varying;
+}
+
+// Before any exact look: features that no longer have enough rows for counting are sorted, and the
+// best rough score of all sorted features says which of them deserve a look at all.
+template <typename Cut>
+void SplitSearch::glance(const Segment& segment, Search<Cut>& search,
+                         std::span<std::uint32_t> features, Watch& watch) {
+    float best = -1.0f;
+    std::size_t n_lists = 0;
+    for (std::uint32_t& entry : features) {
+        if ((entry & kCounted) != 0 &&
+            !counting_pays(columns_[entry & ~kCounted], segment.size())) {
+            entry &= ~kCounted;
+            to_sorted(entry, segment, watch);
+        }
+        if (can_glance<Cut>(entry)) lists_[n_lists++] = elements(entry) + segment.begin;
+    }
+    watch.worked(features.size() * segment.size());
+    if (n_lists == 0) return;
+    wide::best_scores(two_class_rows(segment, search.cut), lists_.data(), n_lists, glanced_.data());
+    for (std::size_t l = 0; l < n_lists; ++l) best = std::max(best, glanced_[l]);
+    if (best >= 0.0f) search.to_reach = best - doubt(segment);
+}
+
+// Sorted values of two classes, none of them missing.
+template <typename Cut>
+bool SplitSearch::can_glance(std::uint32_t entry) const {
+    return std::is_same_v<Cut, TwoClassCut> && (entry & kCounted) == 0 &&
+           kinds_[entry] == Kind::real && !columns_[entry].any_missing;
 }
 
 // Each search answers whether the feature varies at all.
@@ -227,46 +263,43 @@ bool SplitSearch::search_sorted_present(Search<ManyClassCut>& search) {
     return varies;
 }
 
-// Most cuts are far from the best. They are told apart in single precision, which the compiler
-// turns into a few instructions for several cuts at once; the rest is looked at properly.
 bool SplitSearch::search_sorted_present(Search<TwoClassCut>& search) {
-    constexpr std::uint32_t block = 32;
+    const std::uint32_t* const list = elements(search.feature) + search.segment.begin;
+    float glanced;
+    wide::best_scores(two_class_rows(search.segment, search.cut), &list, 1, &glanced);
+    return search_glanced(search, glanced);
+}
+
+bool SplitSearch::search_glanced(Search<ManyClassCut>&, float) {
+    return false;
+}  // never glanced at
+
+// Most cuts are far from the best, as single precision can tell; the rest is looked at properly.
+bool SplitSearch::search_glanced(Search<TwoClassCut>& search, float glanced) {
     const std::uint32_t begin = search.segment.begin, n = search.segment.size();
-    const std::uint32_t* const element = elements(search.feature) + begin;
-    std::int32_t* const ones_left = ones_left_.data();
-    std::uint32_t any_new = 0;
-    std::int32_t ones = 0;
-    for (std::uint32_t i = 0; i + 1 < n; ++i) {
-        any_new |= element[i + 1];
-        ones += static_cast<std::int32_t>((element[i] >> 30) & 1);
-        ones_left[i] = ones;
-    }
-    if ((any_new & kNewValue) == 0) return false;
-    TwoClassCut& cut = search.cut;
-    const float* const inverse = rough_inverse_.data() + 1;
-    const float* const inverse_back = rough_inverse_back_.data() + (rough_inverse_back_.size() - n);
-    const auto all_ones = static_cast<float>(cut.ones);
-    // The rounding of single precision, several times over.
-    const float doubt = 2e-6f * static_cast<float>(n);
-    for (std::uint32_t first = 0; first + 1 < n; first += block) {
-        const std::uint32_t last = std::min(first + block, n - 1);
-        const float to_reach = static_cast<float>(search.to_reach) - doubt;
-        int any = 0;
-        for (std::uint32_t i = first; i < last; ++i) {
-            const auto left = static_cast<float>(ones_left[i]);
-            const float right = all_ones - left;
-            const float score = left * left * inverse[i] + right * right * inverse_back[i];
-            any |= score >= to_reach ? 1 : 0;
-        }
-        if (any == 0) continue;
-        for (std::uint32_t i = first; i < last; ++i) {
-            if ((element[i + 1] & kNewValue) == 0) continue;
-            cut.left = i + 1;
-            cut.left_ones = static_cast<std::uint32_t>(ones_left[i]);
-            search.look(cut, 2 * cut.left >= n, begin, begin + i + 1, begin + i);
-        }
+    const float to_reach = static_cast<float>(search.to_reach) - doubt(search.segment);
+    if (glanced < 0.0f) return false;
+    if (glanced < to_reach) return true;
+    const std::uint32_t n_cuts = wide::cuts_that_reach(
+        two_class_rows(search.segment, search.cut), elements(search.feature) + begin,
+        std::max(to_reach, glanced - doubt(search.segment)), cuts_.data(), ones_left_.data());
+    for (std::uint32_t c = 0; c < n_cuts; ++c) {
+        const std::uint32_t i = cuts_[c];
+        search.cut.left = i + 1;
+        search.cut.left_ones = ones_left_[c];
+        search.look(search.cut, 2 * (i + 1) >= n, begin, begin + i + 1, begin + i);
     }
     return true;
+}
+
+wide::TwoClassRows SplitSearch::two_class_rows(const Segment& segment,
+                                               const TwoClassCut& cut) const {
+    const std::uint32_t n = segment.size();
+    return {n, cut.ones, rough_inverse_.data() + 1,
+            rough_inverse_back_.data() + (rough_inverse_back_.size() - n)};
+}
+wide::TwoClassRows SplitSearch::two_class_rows(const Segment&, const ManyClassCut&) const {
+    return {};
 }
 
 template <typename Cut>

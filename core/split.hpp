@@ -18,6 +18,7 @@
 // Must not know: limits, nodes, rules.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -28,6 +29,7 @@
 #include "order.hpp"
 #include "tree.hpp"
 #include "watch.hpp"
+#include "wide/wide.hpp"
 
 namespace evertree {
 
@@ -80,11 +82,7 @@ class SplitSearch {
     };
     // Entries of features_: the feature, and whether it is in counted form.
     static constexpr std::uint32_t kCounted = std::uint32_t{1} << 31;
-    // Elements of a sorted feature: a row, whether its value differs from the one before, and (with
-    // two classes) its class.
-    static constexpr std::uint32_t kNewValue = std::uint32_t{1} << 31;
-    static constexpr std::uint32_t kClassOne = std::uint32_t{1} << 30;
-    static constexpr std::uint32_t kRow = kClassOne - 1;
+    static constexpr std::uint32_t kNewValue = element::kNewValue, kRow = element::kRow;
 
     struct TwoClassCut;
     struct ManyClassCut;
@@ -92,17 +90,26 @@ class SplitSearch {
     struct Search;
 
     void reserve(std::size_t n);
-    void gather(std::uint32_t first, std::uint32_t end);
-    void load_column(std::uint32_t feature, std::span<const std::uint64_t> keys, Watch& watch);
+    void load_column(std::uint32_t feature, std::span<const std::uint64_t> keys,
+                     const wide::Column& common, Watch& watch);
     bool load_counted(std::uint32_t feature, std::span<const std::uint64_t> keys);
-    void load_sorted(std::uint32_t feature, std::uint32_t begin, std::uint32_t end,
-                     const std::uint32_t* rows);
+    int tag_bits() const { return static_cast<int>(std::bit_width(n_ - 1)) + 1; }
     bool counting_pays(const Column& column, std::size_t n_rows) const;
 
     template <typename Cut>
     void search(Segment& segment, Search<Cut>& search, Watch& watch);
     template <typename Cut>
+    void glance(const Segment& segment, Search<Cut>& search, std::span<std::uint32_t> features,
+                Watch& watch);
+    template <typename Cut>
+    bool can_glance(std::uint32_t entry) const;
+    template <typename Cut>
     bool search_sorted(Search<Cut>& search);
+    bool search_glanced(Search<TwoClassCut>& search, float glanced);
+    bool search_glanced(Search<ManyClassCut>& search, float glanced);
+    wide::TwoClassRows two_class_rows(const Segment& segment, const TwoClassCut& cut) const;
+    wide::TwoClassRows two_class_rows(const Segment& segment, const ManyClassCut& cut) const;
+    static float doubt(const Segment& segment);
     bool search_sorted_present(Search<TwoClassCut>& search);
     bool search_sorted_present(Search<ManyClassCut>& search);
     template <typename Cut>
@@ -121,8 +128,6 @@ class SplitSearch {
     void mark_left(const Segment& segment, const Candidate& split);
     void mark_left_counted(const Segment& segment, const Candidate& split);
     void mark_left_sorted(const Segment& segment, const Candidate& split);
-    void partition_rows(const Segment& segment);
-    void partition_sorted(std::uint32_t feature, const Segment& segment);
     void divide_counts(const Segment& segment, Segment& smaller, bool search_smaller,
                        Segment& larger, bool search_larger);
     void count(const Column& column, const Segment& segment, std::uint32_t* counts) const;
@@ -150,8 +155,9 @@ class SplitSearch {
     std::unique_ptr<std::uint8_t[]> goes_left_;  // by row
     std::unique_ptr<std::uint32_t[]> elements_;  // sorted form, by feature
     std::vector<const double*> x_;               // by row
-    std::vector<std::uint32_t> tagged_;          // by row: it and its class
-    std::uint32_t n_gathered_ = 8;               // features whose keys are made at a time
+    std::vector<std::uint32_t> tags_;            // by row: it, and in the lowest bit its class
+    std::vector<std::uint32_t> own_tags_;        // of the segment at hand
+    std::size_t n_gathered_ = wide::kColumns;    // features whose keys are made at a time
     std::vector<std::uint64_t> keys_;
     Sorter sorter_;
     DistinctKeys distinct_;
@@ -165,7 +171,9 @@ class SplitSearch {
     std::vector<std::uint32_t> many_;      // class counts of ManyClassCut
     std::vector<double> inverse_;          // 1/n: multiplying is cheaper than dividing
     std::vector<float> rough_inverse_, rough_inverse_back_;  // the same, and read from the end
-    std::vector<std::int32_t> ones_left_;  // two classes: of class one up to a position
+    std::vector<std::uint32_t*> lists_;                      // of the sorted features at hand
+    std::vector<float> glanced_;                             // their best rough scores
+    std::vector<std::uint32_t> cuts_, ones_left_;            // those that deserve an exact look
 };
 
 }  // namespace evertree

@@ -25,6 +25,7 @@
 #include "impurity.hpp"
 #include "order.hpp"
 #include "update.hpp"
+#include "wide/wide.hpp"
 
 namespace {
 
@@ -283,7 +284,7 @@ void exact_comparison() {
 void sorting() {
     std::mt19937_64 random(9);
     Sorter sorter;
-    for (const std::size_t n : {0, 1, 2, 7, 16, 17, 100, 1023, 1024, 1025, 70000}) {
+    for (const std::size_t n : {1, 2, 7, 8, 9, 16, 17, 63, 64, 65, 100, 1023, 1024, 1025, 70000}) {
         for (const int kind : {0, 1, 2}) {
             std::vector<double> values(n);
             for (double& v : values) {
@@ -294,22 +295,31 @@ void sorting() {
                 if (random() % 10 == 0) v = kMissing;
             }
             std::vector<std::uint64_t> keys;
+            std::vector<std::uint32_t> tags;
             std::uint64_t differing = 0;
             for (const double v : values) {
+                const auto row = static_cast<std::uint32_t>(keys.size());
+                tags.push_back(row << 1 | static_cast<std::uint32_t>(random() % 2));
                 keys.push_back(sort_key(v));
                 differing |= keys.back() ^ keys.front();
             }
             if (differing == 0) continue;
             NoWatch watch;
-            sorter.sort(keys, differing, watch);
+            std::vector<std::uint32_t> elements(n);
+            const int tag_bits = static_cast<int>(std::bit_width(n - 1)) + 1;
+            sorter.sort(keys, differing, tags.data(), tag_bits, watch);
+            sorter.elements(elements.data());
             std::vector<std::uint64_t> sorted(keys);
             std::sort(sorted.begin(), sorted.end());
             std::vector<bool> seen(n);
             bool same = true;
             for (std::size_t i = 0; i < n; ++i) {
-                const std::uint32_t row = sorter.row(i);
+                const std::uint32_t row = elements[i] & element::kRow;
+                const bool is_one = (elements[i] & element::kClassOne) != 0;
+                const bool is_new = (elements[i] & element::kNewValue) != 0;
                 same = same && keys[row] == sorted[i] && !seen[row];
-                same = same && (i == 0 || sorter.is_new(i) == (sorted[i] != sorted[i - 1]));
+                same = same && is_one == (tags[row] % 2 == 1);
+                same = same && is_new == (i == 0 || sorted[i] != sorted[i - 1]);
                 seen[row] = true;
             }
             expect(same,
@@ -322,6 +332,57 @@ void sorting() {
     expect(sort_key(kMissing) > sort_key(std::numeric_limits<double>::max()), "missing is last");
 }
 
+// A tree that has seen insertions, deletions and batches of one kind of data.
+std::string portrait_of_stream(std::uint32_t n_classes, std::uint32_t n_values, bool any_missing) {
+    const std::vector<Kind> kinds(11, Kind::real);
+    DynamicTree subject(kinds, Limits{});
+    std::mt19937 random(n_classes * 1000 + n_values);
+    NoWatch watch;
+    ExampleId next_id = 0;
+    for (const std::size_t size : {700, 1, 1, 1, 40, 3000, 1, 1, 17, 1, 1, 1}) {
+        std::vector<double> values(size * kinds.size());
+        for (double& v : values) {
+            v = static_cast<double>(random() % n_values) - n_values / 3.0;
+            if (n_values > 1000) v /= 7;  // all bits of the mantissa
+            if (any_missing && random() % 9 == 0) v = kMissing;
+        }
+        std::vector<Insertion> inserted;
+        for (std::size_t i = 0; i < size; ++i) {
+            const double* const x = values.data() + i * kinds.size();
+            const auto noise = static_cast<ClassId>(random() % (3 * n_classes));
+            const ClassId label = noise < n_classes ? noise : (x[3] > 0 ? 1 : 0);
+            inserted.push_back({x, label, next_id++});
+        }
+        std::vector<Slot> deleted;
+        for (std::size_t i = 0; i < size / 3; ++i) {
+            const Slot slot = subject.examples().find(static_cast<ExampleId>(i * 2));
+            if (slot != kNoSlot) deleted.push_back(slot);
+        }
+        subject.update(deleted, inserted, watch);
+    }
+    expect(audit(subject).breaches.empty(), "the stream's tree is certified");
+    return portrait(subject);
+}
+
+void wide_and_plain_agree() {
+    int n_compared = 0;
+    for (const std::uint32_t n_classes : {2, 3, 40}) {
+        for (const std::uint32_t n_values : {2, 12, 300, 100000}) {
+            for (const bool any_missing : {false, true}) {
+                wide::use_avx512(true);
+                const std::string widely = portrait_of_stream(n_classes, n_values, any_missing);
+                wide::use_avx512(false);
+                expect(portrait_of_stream(n_classes, n_values, any_missing) == widely,
+                       "wide and plain, " + std::to_string(n_classes) + " classes, " +
+                           std::to_string(n_values) + " values");
+                ++n_compared;
+            }
+        }
+    }
+    wide::use_avx512(true);
+    std::printf("wide_and_plain_agree: %d streams\n", n_compared);
+}
+
 }  // namespace
 }  // namespace evertree
 
@@ -330,6 +391,9 @@ int main() {
     evertree::interrupts();
     evertree::exact_comparison();
     evertree::sorting();
+    evertree::wide::use_avx512(false);
+    evertree::sorting();
+    evertree::wide_and_plain_agree();
     if (evertree::failures > 0) return 1;
     std::printf("core: all passed\n");
     return 0;

@@ -1,0 +1,134 @@
+#include "avx512.hpp"
+#include "wide.hpp"
+
+namespace evertree::wide {
+
+using element::kClassOne;
+using element::kNewValue;
+
+namespace {
+
+float score(const TwoClassRows& rows, std::uint32_t i, std::uint32_t ones_left) {
+    const auto left = static_cast<float>(ones_left);
+    const float right = static_cast<float>(rows.ones) - left;
+    return left * left * rows.inverse[i] + right * right * rows.inverse_back[i];
+}
+
+}  // namespace
+
+namespace plain {
+
+float best_score(const TwoClassRows& rows, const std::uint32_t* list) {
+    float best = -1.0f;
+    std::uint32_t ones = 0;
+    for (std::uint32_t i = 0; i + 1 < rows.n; ++i) {
+        ones += (list[i] & kClassOne) != 0 ? 1 : 0;
+        const bool is_cut = (list[i + 1] & kNewValue) != 0;
+        const float here = score(rows, i, ones);
+        best = is_cut && here > best ? here : best;
+    }
+    return best;
+}
+
+std::uint32_t cuts_that_reach(const TwoClassRows& rows, const std::uint32_t* list, float to_reach,
+                              std::uint32_t* cut, std::uint32_t* ones_left) {
+    std::uint32_t ones = 0, count = 0;
+    for (std::uint32_t i = 0; i + 1 < rows.n; ++i) {
+        ones += (list[i] & kClassOne) != 0 ? 1 : 0;
+        cut[count] = i;
+        ones_left[count] = ones;
+        const bool is_cut = (list[i + 1] & kNewValue) != 0;
+        count += is_cut && score(rows, i, ones) >= to_reach ? 1 : 0;
+    }
+    return count;
+}
+
+}  // namespace plain
+
+#ifdef EVERTREE_AVX512
+
+namespace {
+
+constexpr std::uint32_t kLanes = 16;
+
+// Sixteen cuts: their rough scores, and which of them lie between different values.
+struct ScoredCuts {
+    __m512 score;
+    __m512i ones_left;
+    __mmask16 is_cut;
+};
+
+EVERTREE_WIDE inline ScoredCuts score_cuts(const TwoClassRows& rows, const std::uint32_t* list,
+                                           std::uint32_t i, std::uint32_t& ones) {
+    const __m512i up_to_lane = _mm512_set_epi32(0xffff, 0x7fff, 0x3fff, 0x1fff, 0xfff, 0x7ff, 0x3ff,
+                                                0x1ff, 0xff, 0x7f, 0x3f, 0x1f, 0xf, 7, 3, 1);
+    const __mmask16 lanes = first_of_16(rows.n - 1 - i);
+    const __m512i here = _mm512_maskz_loadu_epi32(lanes, list + i);
+    const __m512i next = _mm512_maskz_loadu_epi32(lanes, list + i + 1);
+    const __m512i class_one = _mm512_set1_epi32(static_cast<int>(kClassOne));
+    const std::uint32_t is_one = _mm512_test_epi32_mask(here, class_one);
+    const __m512i of_lane = _mm512_popcnt_epi32(
+        _mm512_and_si512(_mm512_set1_epi32(static_cast<int>(is_one)), up_to_lane));
+    const __m512i ones_left = _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(ones)), of_lane);
+    ones += static_cast<std::uint32_t>(_mm_popcnt_u32(is_one));
+    const __m512 left = _mm512_cvtepi32_ps(ones_left);
+    const __m512 right = _mm512_sub_ps(_mm512_set1_ps(static_cast<float>(rows.ones)), left);
+    const __m512 of_left =
+        _mm512_mul_ps(_mm512_mul_ps(left, left), _mm512_maskz_loadu_ps(lanes, rows.inverse + i));
+    const __m512 of_right = _mm512_mul_ps(_mm512_mul_ps(right, right),
+                                          _mm512_maskz_loadu_ps(lanes, rows.inverse_back + i));
+    return {_mm512_add_ps(of_left, of_right), ones_left, _mm512_movepi32_mask(next)};
+}
+
+EVERTREE_WIDE void best_scores_avx512(const TwoClassRows& rows, const std::uint32_t* const* lists,
+                                      std::size_t n_lists, float* scores) {
+    for (std::size_t l = 0; l < n_lists; ++l) {
+        __m512 best = _mm512_set1_ps(-1.0f);
+        std::uint32_t ones = 0;
+        for (std::uint32_t i = 0; i + 1 < rows.n; i += kLanes) {
+            const ScoredCuts scored = score_cuts(rows, lists[l], i, ones);
+            best = _mm512_mask_max_ps(best, scored.is_cut, best, scored.score);
+        }
+        scores[l] = _mm512_reduce_max_ps(best);
+    }
+}
+
+EVERTREE_WIDE std::uint32_t cuts_that_reach_avx512(const TwoClassRows& rows,
+                                                   const std::uint32_t* list, float to_reach,
+                                                   std::uint32_t* cut, std::uint32_t* ones_left) {
+    const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    std::uint32_t ones = 0, count = 0;
+    for (std::uint32_t i = 0; i + 1 < rows.n; i += kLanes) {
+        const ScoredCuts scored = score_cuts(rows, list, i, ones);
+        const __mmask16 reach = _mm512_mask_cmp_ps_mask(scored.is_cut, scored.score,
+                                                        _mm512_set1_ps(to_reach), _CMP_GE_OQ);
+        if (reach == 0) continue;
+        const __m512i at = _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(i)), lane);
+        _mm512_mask_compressstoreu_epi32(cut + count, reach, at);
+        _mm512_mask_compressstoreu_epi32(ones_left + count, reach, scored.ones_left);
+        count += static_cast<std::uint32_t>(_mm_popcnt_u32(reach));
+    }
+    return count;
+}
+
+}  // namespace
+
+#endif
+
+void best_scores(const TwoClassRows& rows, const std::uint32_t* const* lists, std::size_t n_lists,
+                 float* scores) {
+#ifdef EVERTREE_AVX512
+    if (has_avx512) return best_scores_avx512(rows, lists, n_lists, scores);
+#endif
+    for (std::size_t l = 0; l < n_lists; ++l) scores[l] = plain::best_score(rows, lists[l]);
+}
+
+std::uint32_t cuts_that_reach(const TwoClassRows& rows, const std::uint32_t* list, float score,
+                              std::uint32_t* cut, std::uint32_t* ones_left) {
+#ifdef EVERTREE_AVX512
+    if (has_avx512) return cuts_that_reach_avx512(rows, list, score, cut, ones_left);
+#endif
+    return plain::cuts_that_reach(rows, list, score, cut, ones_left);
+}
+
+}  // namespace evertree::wide

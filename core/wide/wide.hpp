@@ -1,0 +1,93 @@
+// Wide: the innermost loops of a build, several rows at a time.
+//
+// Each loop has two versions with the same answers: a plain one for every machine, and one for
+// processors with AVX-512, chosen when the program starts. What is rough here (single precision)
+// only says which cuts deserve an exact look.
+//
+// Must not know: what the rows are rows of.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace evertree {
+
+// An element of a sorted feature: a row, whether its value differs from the one before, and (with
+// two classes) its class.
+namespace element {
+inline constexpr std::uint32_t kNewValue = std::uint32_t{1} << 31;
+inline constexpr std::uint32_t kClassOne = std::uint32_t{1} << 30;
+inline constexpr std::uint32_t kRow = kClassOne - 1;
+}  // namespace element
+
+namespace wide {
+
+inline constexpr std::size_t kPadding = 16;  // elements that may be written behind the end
+
+// ---- keys.cpp: doubles as integers that sort the same way, the missing value last ---------------
+
+inline constexpr std::size_t kColumns = 8;  // a line of the cache
+
+// What a column's keys have in common.
+struct Column {
+    std::uint64_t differing = 0;  // the bits in which any two of them differ
+    std::uint64_t largest = 0;
+};
+// The keys of up to kColumns neighbouring values of each row, one column after the other.
+void gather_keys(const double* const* rows, std::size_t n, std::size_t first_column,
+                 std::size_t n_columns, std::uint64_t* keys, Column* columns);
+
+// ---- sort.cpp -----------------------------------------------------------------------------------
+
+// Sorts different words by the bits above the lower ones, with a spare array of the same size;
+// false if only the plain way is there.
+bool sort(std::uint64_t* words, std::uint64_t* spare, std::size_t n, std::uint64_t low_bits);
+// Words whose lower bits are a row and its class, as elements. A value is new where the bits above
+// differ from those of the word before.
+void to_elements(const std::uint64_t* words, std::size_t n, std::uint64_t low_bits,
+                 std::uint32_t* elements);
+
+// ---- cuts.cpp -----------------------------------------------------------------------------------
+
+// Sorted lists of the same rows, which have two classes. Cut i of a list has elements 0 to i on its
+// left; its score is ones_left^2/left + ones_right^2/right.
+struct TwoClassRows {
+    std::uint32_t n;
+    std::uint32_t ones;         // of class one
+    const float* inverse;       // inverse[i] = 1/(i + 1)
+    const float* inverse_back;  // inverse_back[i] = 1/(n - 1 - i)
+};
+
+// For each list the best rough score (within 1e-6 * n) of a cut between different values; negative
+// if there is no such cut.
+void best_scores(const TwoClassRows& rows, const std::uint32_t* const* lists, std::size_t n_lists,
+                 float* scores);
+// The cuts between different values that reach a rough score, in order: how many, where, and how
+// many of class one are on their left. There must be room for n of them.
+std::uint32_t cuts_that_reach(const TwoClassRows& rows, const std::uint32_t* list, float score,
+                              std::uint32_t* cut, std::uint32_t* ones_left);
+
+// ---- divide.cpp ---------------------------------------------------------------------------------
+
+// Divides lists of rows, stably: those that go left, then those that go right.
+class Divider {
+  public:
+    // One byte a row, 0 or 1; `spare` has room for a list, with padding.
+    Divider(const std::uint8_t* goes_left, std::size_t n_rows, std::uint32_t* spare);
+
+    void rows(std::uint32_t* list, std::uint32_t n) const;
+    // A value is new on its side if any value since its neighbour there was new.
+    void elements(std::uint32_t* const* lists, std::size_t n_lists, std::uint32_t n) const;
+
+  private:
+    const std::uint8_t* goes_left_;
+    std::uint32_t* spare_;
+    bool fits_register_ = false;  // few rows: the flags of all of them in one register
+    alignas(64) std::uint64_t bits_[8];
+};
+
+// For tests: without, the plain versions are used on every machine.
+void use_avx512(bool use);
+
+}  // namespace wide
+}  // namespace evertree
