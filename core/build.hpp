@@ -1,16 +1,23 @@
 // Build: Algorithm 2 of the paper. The tree that a set of examples gets, planned beside the old
 // one.
 //
-// The result depends on the multiset of examples alone, never on their order or history. It is
-// iterative: a tree may be as deep as it has examples, and nothing here may overflow a stack.
+// The result depends on the multiset of examples alone, never on their order or history, nor on the
+// number of threads. It is iterative: a tree may be as deep as it has examples, and nothing here
+// may overflow a stack.
+//
+// With several workers, large nodes are searched and divided feature by feature, each by whichever
+// worker is free; below that, every subtree has one worker.
 //
 // Must not know: the tree that is there now, when to rebuild.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "columns.hpp"
+#include "crew.hpp"
 #include "examples.hpp"
 #include "limits.hpp"
 #include "split.hpp"
@@ -20,8 +27,10 @@ namespace evertree {
 
 class Builder {
   public:
-    Builder(const Limits& limits, std::span<const Kind> kinds)
-        : limits_(limits), search_(kinds), n_features_(kinds.size()) {}
+    Builder(const Limits& limits, std::span<const Kind> kinds, std::size_t n_workers)
+        : limits_(limits), n_workers_(n_workers), columns_(kinds) {
+        workers_.push_back(std::make_unique<Worker>(columns_));
+    }
 
     // The plan's rows are `rows` in another order. `depth` is that of the subtree's root.
     void build(const Examples& examples, std::vector<Slot> rows, std::uint32_t depth, Plan& plan,
@@ -33,22 +42,48 @@ class Builder {
         std::uint32_t depth;
         Segment segment;
     };
+    struct Worker {
+        explicit Worker(Columns& columns) : search(columns) {}
+        SplitSearch search;
+        std::vector<Open> open;
+        std::vector<std::uint32_t> class_counts;  // by number; zero between nodes
+    };
+    struct Subtree {
+        Open root;
+        std::vector<std::uint32_t> features;
+        Plan plan;  // its node 0 is the root
+    };
+
     void number_classes(const Examples& examples, std::span<const Slot> rows);
     void plan_root(Plan& plan, std::uint32_t n_rows);
-    void plan_children(Plan& plan, const Open& parent, std::uint32_t middle);
     void plan_splits(const Examples& examples, std::span<const Slot> rows, std::uint32_t depth,
                      Plan& plan, Watch& watch);
+    void plan_alone(Worker& worker, Plan& plan, Watch& watch);
+    template <typename Best, typename Divide>
+    void plan_node(Worker& worker, Plan& plan, Open open, Best best_of, Divide divide);
+    void plan_children(Worker& worker, Plan& plan, const Open& parent, std::uint32_t middle);
     void finish(Plan& plan, std::span<const Slot> rows) const;
+    void release();
+
+    void plan_together(Crew& crew, Plan& plan, Watch& watch);
+    void plan_subtree(Worker& worker, const Plan& plan, Subtree& subtree, Watch& watch);
+    static void append(Plan& plan, const Subtree& subtree);
+    void hire(std::size_t n_workers);
+    Segment load(Crew* crew, Watch& watch);
+    Candidate best_together(Crew& crew, Segment& segment, std::span<const ClassCount> counts,
+                            Watch& watch);
+    void divide_together(Crew& crew, const Segment& segment, const Candidate& split,
+                         bool search_left, bool search_right, Segment& left, Segment& right,
+                         Watch& watch);
 
     Limits limits_;
-    SplitSearch search_;
-    std::size_t n_features_;
+    std::size_t n_workers_;
+    Columns columns_;
+    std::vector<std::unique_ptr<Worker>> workers_;
     // Scratch that lives from build to build.
-    std::vector<Open> open_;
-    std::vector<std::uint32_t> classes_;       // by row: the number of its class in this build
-    std::vector<ClassId> class_ids_;           // by that number
-    std::vector<std::uint32_t> numbers_;       // by ClassId: that number, or kNoNumber
-    std::vector<std::uint32_t> class_counts_;  // by number; zero between nodes
+    std::vector<std::uint32_t> classes_;  // by row: the number of its class in this build
+    std::vector<ClassId> class_ids_;      // by that number
+    std::vector<std::uint32_t> numbers_;  // by ClassId: that number, or kNoNumber
 };
 
 }  // namespace evertree

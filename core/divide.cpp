@@ -1,22 +1,18 @@
 // SplitSearch, the last part: a segment in two, with order kept and only the smaller side counted.
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 #include "split.hpp"
 
 namespace evertree {
 
-bool SplitSearch::is_missing_at(std::uint32_t feature, std::uint32_t position) const {
-    return columns_[feature].any_missing && is_missing(value_at(feature, position));
-}
-
 std::uint32_t SplitSearch::missing_begin(std::uint32_t feature, const Segment& segment) const {
-    if (!is_missing_at(feature, segment.end - 1)) return segment.end;
+    if (!columns_.is_missing_at(feature, segment.end - 1)) return segment.end;
     std::uint32_t present = segment.begin, missing = segment.end - 1;
     while (present < missing) {
         const std::uint32_t middle = present + (missing - present) / 2;
-        if (is_missing_at(feature, middle)) {
+        if (columns_.is_missing_at(feature, middle)) {
             missing = middle;
         } else {
             present = middle + 1;
@@ -25,100 +21,127 @@ std::uint32_t SplitSearch::missing_begin(std::uint32_t feature, const Segment& s
     return missing;
 }
 
-void SplitSearch::mark_left(const Segment& segment, const Candidate& split) {
+void SplitSearch::mark_left(const Segment& segment, const Candidate& split, std::uint32_t begin,
+                            std::uint32_t end) {
     if (split.counted) {
-        mark_left_counted(segment, split);
+        mark_left_counted(split, begin, end);
     } else {
-        mark_left_sorted(segment, split);
+        mark_left_sorted(segment, split, begin, end);
     }
 }
 
-void SplitSearch::mark_left_counted(const Segment& segment, const Candidate& split) {
-    const Column& column = columns_[split.split.feature];
-    const std::uint16_t* const rank_of = ranks(column);
-    const bool missing_left = split.split.missing_left && column.any_missing;
-    const std::uint32_t n_left = split.left_end - split.left_begin;
-    for (const std::uint32_t row : rows(segment.begin, segment.end)) {
-        const std::uint32_t rank = rank_of[row];
-        goes_left_[row] =
-            rank - split.left_begin < n_left || (missing_left && rank + 1 == column.n_values);
+void SplitSearch::mark_left_counted(const Candidate& split, std::uint32_t begin,
+                                    std::uint32_t end) {
+    const Column& column = columns_.columns[split.split.feature];
+    const std::uint16_t* const rank_of = columns_.ranks(split.split.feature);
+    rank_goes_left_.assign(column.n_values, 0);
+    std::fill(rank_goes_left_.begin() + split.left_begin, rank_goes_left_.begin() + split.left_end,
+              1);
+    if (split.split.missing_left && column.any_missing) rank_goes_left_.back() = 1;
+    for (const std::uint32_t row : columns_.row_span(begin, end)) {
+        columns_.goes_left[row] = rank_goes_left_[rank_of[row]];
     }
 }
 
-void SplitSearch::mark_left_sorted(const Segment& segment, const Candidate& split) {
+void SplitSearch::mark_left_sorted(const Segment& segment, const Candidate& split,
+                                   std::uint32_t begin, std::uint32_t end) {
     const std::uint32_t feature = split.split.feature;
-    const std::uint32_t* const element = elements(feature);
+    const std::uint32_t* const element = columns_.elements(feature);
     const std::uint32_t missing =
         split.split.missing_left ? missing_begin(feature, segment) : segment.end;
-    for (std::uint32_t i = segment.begin; i < segment.end; ++i) {
-        goes_left_[element[i] & kRow] =
+    for (std::uint32_t i = begin; i < end; ++i) {
+        columns_.goes_left[element[i] & kRow] =
             (i >= split.left_begin && i < split.left_end) || i >= missing;
     }
 }
 
 void SplitSearch::divide(const Segment& segment, const Candidate& split, bool search_left,
                          bool search_right, Segment& left, Segment& right, Watch& watch) {
-    mark_left(segment, split);
-    const wide::Divider divider(goes_left_.get(), n_, spare_.get());
-    divider.rows(rows_.get() + segment.begin, segment.size());
-    left = right = segment;
-    left.counts = right.counts = Segment::kNoCounts;
-    left.end = right.begin = segment.begin + static_cast<std::uint32_t>(split.sides.left.size);
-    watch.worked(segment.size());
+    mark_left(segment, split, segment.begin, segment.end);
+    divide_rows(segment, split, left, right, watch);
     if (!search_left && !search_right) return close(segment);
+    divide_features(features(segment), segment, watch);
+    begin_counts(segment, features(segment), left, search_left, right, search_right);
+    divide_counts(features(segment), left, right, watch);
+    end_counts(left, search_left, right, search_right);
+}
+
+void SplitSearch::divide_rows(const Segment& segment, const Candidate& split, Segment& left,
+                              Segment& right, Watch& watch) {
+    const wide::Divider divider(columns_.goes_left.get(), columns_.n, spare_.get());
+    divider.rows(columns_.rows.get() + segment.begin, segment.size());
+    left = right = segment;
+    left.counts = right.counts = nullptr;
+    left.end = right.begin = segment.begin + static_cast<std::uint32_t>(split.sides.left.size);
+    watch.worked(2 * segment.size());
+}
+
+void SplitSearch::divide_features(std::span<const std::uint32_t> features, const Segment& segment,
+                                  Watch& watch) {
+    const wide::Divider divider(columns_.goes_left.get(), columns_.n, spare_.get());
     std::size_t n_lists = 0;
-    for (std::uint32_t i = 0; i < segment.n_features; ++i) {
-        const std::uint32_t entry = features_[segment.features_at + i];
-        if ((entry & kCounted) == 0) lists_[n_lists++] = elements(entry) + segment.begin;
+    for (const std::uint32_t entry : features) {
+        if ((entry & kCounted) == 0) lists_[n_lists++] = columns_.elements(entry) + segment.begin;
     }
     divider.elements(lists_.data(), n_lists, segment.size());
     watch.worked(n_lists * segment.size());
-    if (segment.counts == Segment::kNoCounts) return;
-    const bool left_smaller = left.size() <= right.size();
-    if (left_smaller) {
-        divide_counts(segment, left, search_left, right, search_right);
-    } else {
-        divide_counts(segment, right, search_right, left, search_left);
-    }
-    watch.worked(segment.size());
 }
 
-// Only the smaller side is counted; the larger one keeps the counts that remain.
-void SplitSearch::divide_counts(const Segment& segment, Segment& smaller, bool search_smaller,
-                                Segment& larger, bool search_larger) {
-    const std::size_t largest = search_larger ? larger.size() : smaller.size();
-    if (!any_counting_pays(segment, largest)) return close(segment);
-    const std::uint32_t block = take_counts();
-    std::uint32_t* const of_smaller = counts_[block].data();
-    std::uint32_t* const of_larger = counts_[segment.counts].data();
-    for (std::uint32_t i = 0; i < segment.n_features; ++i) {
-        const std::uint32_t entry = features_[segment.features_at + i];
+// The larger side gets the counts of both, from which those of the smaller will be taken.
+void SplitSearch::begin_counts(const Segment& segment, std::span<const std::uint32_t> features,
+                               Segment& left, bool search_left, Segment& right, bool search_right) {
+    if (segment.counts == nullptr) return;
+    const std::size_t largest =
+        std::max(search_left ? left.size() : 0, search_right ? right.size() : 0);
+    const bool any = std::any_of(features.begin(), features.end(), [&](std::uint32_t entry) {
+        return (entry & kCounted) != 0 &&
+               columns_.counting_pays(columns_.columns[entry & ~kCounted], largest);
+    });
+    if (!any) return close(segment);
+    Segment &smaller = left.size() <= right.size() ? left : right,
+            &larger = left.size() <= right.size() ? right : left;
+    larger.counts = segment.counts;
+    smaller.counts = columns_.take_counts();
+}
+
+void SplitSearch::divide_counts(std::span<const std::uint32_t> features, const Segment& left,
+                                const Segment& right, Watch& watch) const {
+    const Segment &smaller = left.size() <= right.size() ? left : right,
+                  &larger = left.size() <= right.size() ? right : left;
+    if (smaller.counts == nullptr) return;
+    for (const std::uint32_t entry : features) {
         if ((entry & kCounted) == 0) continue;
-        const Column& column = columns_[entry & ~kCounted];
-        if (!counting_pays(column, largest)) continue;
-        const std::size_t size = std::size_t{column.n_values} * n_classes_;
-        count(column, smaller, of_smaller + column.counts_at);
-        for (std::size_t c = column.counts_at; c < column.counts_at + size; ++c) {
-            of_larger[c] -= of_smaller[c];
-        }
+        const Column& column = columns_.columns[entry & ~kCounted];
+        if (!columns_.counting_pays(column, larger.size())) continue;
+        const std::size_t n_counts = std::size_t{column.n_values} * columns_.n_classes;
+        std::uint32_t* const of_smaller = smaller.counts + column.counts_at;
+        std::uint32_t* const of_larger = larger.counts + column.counts_at;
+        count(entry & ~kCounted, smaller, of_smaller);
+        for (std::size_t c = 0; c < n_counts; ++c) of_larger[c] -= of_smaller[c];
+        watch.worked(smaller.size() + n_counts);
     }
-    (search_smaller ? smaller.counts : counts_free_.emplace_back()) = block;
-    (search_larger ? larger.counts : counts_free_.emplace_back()) = segment.counts;
 }
 
-void SplitSearch::count(const Column& column, const Segment& segment, std::uint32_t* counts) const {
-    const std::size_t n_counts = std::size_t{column.n_values} * n_classes_;
-    const std::uint16_t* const rank_of = ranks(column);
-    const auto own = rows(segment.begin, segment.end);
-    const auto place = [&](std::uint32_t row) {
-        return std::size_t{rank_of[row]} * n_classes_ + classes_[row];
-    };
+void SplitSearch::end_counts(Segment& left, bool search_left, Segment& right, bool search_right) {
+    if (!search_left) columns_.give_back_counts(std::exchange(left.counts, nullptr));
+    if (!search_right) columns_.give_back_counts(std::exchange(right.counts, nullptr));
+}
+
+void SplitSearch::count(std::uint32_t feature, const Segment& segment,
+                        std::uint32_t* counts) const {
+    const std::size_t n_classes = columns_.n_classes;
+    const std::size_t n_counts = std::size_t{columns_.columns[feature].n_values} * n_classes;
+    const std::uint16_t* const rank_of = columns_.ranks(feature);
+    const std::uint32_t* const class_of = columns_.classes.data();
+    const auto own = rows(segment);
+    const auto place = [&](std::uint32_t row) { return rank_of[row] * n_classes + class_of[row]; };
     std::fill_n(counts, n_counts, 0u);
     std::size_t i = 0;
-    // With few counts the next row often needs the same one, and would wait for it: four sets.
-    constexpr std::size_t few = 64;
-    if (n_counts <= few && own.size() >= 4 * few) {
-        std::uint32_t sets[4][few] = {};
+    // The next row often needs the same count, and would wait for it: four sets.
+    constexpr std::size_t few = 1024;
+    if (n_counts <= few && own.size() >= 4 * n_counts) {
+        std::uint32_t sets[4][few];
+        for (auto& set : sets) std::fill_n(set, n_counts, 0u);
         for (; i + 4 <= own.size(); i += 4) {
             for (std::size_t s = 0; s < 4; ++s) ++sets[s][place(own[i + s])];
         }
@@ -129,31 +152,16 @@ void SplitSearch::count(const Column& column, const Segment& segment, std::uint3
     for (; i < own.size(); ++i) ++counts[place(own[i])];
 }
 
-std::uint32_t SplitSearch::take_counts() {
-    if (counts_free_.empty()) {
-        counts_.emplace_back(counts_size_);
-        return static_cast<std::uint32_t>(counts_.size() - 1);
-    }
-    const std::uint32_t block = counts_free_.back();
-    counts_free_.pop_back();
-    if (counts_[block].size() < counts_size_) counts_[block].resize(counts_size_);
-    return block;
-}
-
-void SplitSearch::close(const Segment& segment) {
-    if (segment.counts != Segment::kNoCounts) counts_free_.push_back(segment.counts);
-}
-
 // Too few rows for counting: the rows in the order of their ranks, from here on down.
 void SplitSearch::to_sorted(std::uint32_t feature, const Segment& segment, Watch& watch) {
-    const std::uint16_t* const rank_of = ranks(columns_[feature]);
-    const auto own = rows(segment.begin, segment.end);
+    const std::uint16_t* const rank_of = columns_.ranks(feature);
+    const auto own = rows(segment);
     for (std::size_t i = 0; i < own.size(); ++i) {
         keys_[i] = rank_of[own[i]];
-        own_tags_[i] = tags_[own[i]];
+        own_tags_[i] = columns_.tags[own[i]];
     }
-    sorter_.sort({keys_.data(), own.size()}, 0xffff, own_tags_.data(), tag_bits(), watch);
-    sorter_.elements(elements(feature) + segment.begin);
+    sorter_.sort({keys_.get(), own.size()}, 0xffff, own_tags_.get(), columns_.tag_bits(), watch);
+    sorter_.elements(columns_.elements(feature) + segment.begin);
 }
 
 }  // namespace evertree

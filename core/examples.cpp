@@ -1,5 +1,6 @@
 #include "examples.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <new>
@@ -75,8 +76,18 @@ void Examples::reserve(std::size_t more) {
     by_value_.reserve(size_ + more);
     const std::size_t capacity = chunks_.size() << kChunkBits;
     const std::size_t fresh = more > slots_free_ ? more - slots_free_ : 0;
-    for (std::size_t have = capacity; have < slots_used_ + fresh; have += kChunkMask + 1) {
-        chunks_.push_back(std::unique_ptr<std::byte[]>(new std::byte[record_bytes_ << kChunkBits]));
+    if (slots_used_ + fresh <= capacity) return;
+    const std::size_t missing = slots_used_ + fresh - capacity;
+    // An eighth more each time: memory grows smoothly, and a large tree lies in large pieces.
+    add_chunks(std::max((missing + kChunkMask) >> kChunkBits, chunks_.size() / 8));
+}
+
+void Examples::add_chunks(std::size_t count) {
+    const std::size_t chunk_bytes = record_bytes_ << kChunkBits;
+    chunks_.reserve(chunks_.size() + count);
+    slabs_.emplace_back(count * chunk_bytes);
+    for (std::size_t i = 0; i < count; ++i) {
+        chunks_.push_back(slabs_.back().get() + i * chunk_bytes);
     }
 }
 

@@ -13,8 +13,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <vector>
+
+#include "memory.hpp"
 
 namespace evertree {
 
@@ -88,6 +89,8 @@ class Examples {
     ExampleId id(Slot slot) const { return head(slot).id; }
     std::uint32_t& position_in_leaf(Slot slot) { return head(slot).position_in_leaf; }
     std::uint32_t position_in_leaf(Slot slot) const { return head(slot).position_in_leaf; }
+    // Soon this example will be needed.
+    void prefetch(Slot slot) const { __builtin_prefetch(record(slot)); }
     bool same_x(const double* x, const double* y) const;
 
     // For going through all of them: slots below slots_end are active, staged or free.
@@ -107,10 +110,11 @@ class Examples {
     static constexpr std::size_t kChunkMask = (std::size_t{1} << kChunkBits) - 1;
 
     std::byte* record(Slot slot) const {
-        return chunks_[slot >> kChunkBits].get() + (slot & kChunkMask) * record_bytes_;
+        return chunks_[slot >> kChunkBits] + (slot & kChunkMask) * record_bytes_;
     }
     Head& head(Slot slot) { return *reinterpret_cast<Head*>(record(slot)); }
     const Head& head(Slot slot) const { return *reinterpret_cast<const Head*>(record(slot)); }
+    void add_chunks(std::size_t count);
     std::uint32_t value_hash(const double* x, ClassId label) const;
     Slot find(std::uint32_t hash, const double* x, ClassId label) const;
 
@@ -119,8 +123,9 @@ class Examples {
     std::size_t size_ = 0;
     std::size_t slots_used_ = 0;
     std::size_t slots_free_ = 0;
-    Slot first_free_ = kNoSlot;  // free slots are chained by next_equal
-    std::vector<std::unique_ptr<std::byte[]>> chunks_;
+    Slot first_free_ = kNoSlot;             // free slots are chained by next_equal
+    std::vector<Buffer<std::byte>> slabs_;  // one or more chunks each
+    std::vector<std::byte*> chunks_;
     SlotIndex by_id_;
     SlotIndex by_value_;
 };

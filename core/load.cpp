@@ -1,4 +1,4 @@
-// SplitSearch, the first part: the features of a set, gathered and put into sorted or counted form.
+// SplitSearch, the first part: features, gathered and put into sorted or counted form.
 
 #include <algorithm>
 #include <bit>
@@ -9,160 +9,164 @@ namespace evertree {
 
 namespace {
 
-// From so many rows a value and class on, counting pays: at all, which costs a change of form
-// later, and still. Sorted rows of two classes are searched many at a time, so counting pays later
-// there.
+// From so many rows a value and class on, counting pays, with a change of form later on. Sorted
+// rows of two classes are searched many at a time, so it pays later there.
 std::size_t rows_to_count(std::size_t n_classes) { return n_classes == 2 ? 128 : 2; }
-std::size_t rows_to_stay_counted(std::size_t n_classes) { return n_classes == 2 ? 8 : 2; }
-constexpr std::size_t kCountFrom = 256;                       // rows
-constexpr std::size_t kGatherFewFrom = std::size_t{1} << 17;  // for the sake of memory
+constexpr std::size_t kCountFrom = 8;      // values: below, it is not worth trying
+constexpr std::size_t kCodedAtOnce = 256;  // rows that stay in the cache
+constexpr std::size_t kFewColumnsFrom = std::size_t{1} << 17;  // rows, for the sake of memory
 constexpr std::size_t kManyFeatures = 40;
+
+// Rows lie anywhere in memory: all of their lines are asked for before any is waited for.
+void fetch(const double* const* rows, std::size_t n, std::size_t begin, std::size_t end) {
+    for (std::size_t row = 0; row < n; ++row) {
+        for (std::size_t j = begin; j < end; j += wide::kColumns) {
+            __builtin_prefetch(rows[row] + j);
+        }
+        __builtin_prefetch(rows[row] + end - 1);
+    }
+}
 
 }  // namespace
 
-void SplitSearch::reserve(std::size_t n) {
-    const std::size_t n_elements = n * kinds_.size();
-    if (capacity_rows_ < n) {
-        capacity_rows_ = 0;
-        const std::size_t capacity = n < 65536 ? std::bit_ceil(n) : n;
-        rows_.reset(new std::uint32_t[capacity]);
-        spare_.reset(new std::uint32_t[capacity + wide::kPadding]);
-        goes_left_.reset(new std::uint8_t[capacity]);
-        capacity_rows_ = capacity;
+std::size_t SplitSearch::n_columns_at_once() const {
+    const bool few = columns_.n >= kFewColumnsFrom && columns_.kinds.size() < kManyFeatures;
+    return few ? wide::kColumns / 2 : wide::kColumns;
+}
+
+void SplitSearch::reserve() {
+    const std::size_t n_features = columns_.kinds.size();
+    const std::size_t n = columns_.n < 65536 ? std::bit_ceil(columns_.n) : columns_.n;
+    const std::size_t n_keys =
+        n * std::max(n_columns_at_once(), n < kCodedAtOnce ? wide::kColumns : 0);
+    if (n_reserved_ < n) {
+        n_reserved_ = 0;
+        spare_ = Buffer<std::uint32_t>(n + wide::kPadding);
+        cuts_ = Buffer<std::uint32_t>(n);
+        ones_left_ = Buffer<std::uint32_t>(n);
+        own_tags_ = Buffer<std::uint32_t>(n);
+        n_reserved_ = n;
     }
-    if (capacity_elements_ < n_elements) {
-        capacity_elements_ = 0;
-        const std::size_t capacity = n < 65536 ? std::bit_ceil(n_elements) : n_elements;
-        elements_.reset(new std::uint32_t[capacity]);  // not touched before it is used
-        capacity_elements_ = capacity;
+    if (n_keys_ < n_keys) {
+        n_keys_ = 0;
+        keys_ = Buffer<std::uint64_t>(n_keys);
+        n_keys_ = n_keys;
     }
-    n_gathered_ = n < kGatherFewFrom || kinds_.size() >= kManyFeatures ? 8 : 4;
-    // Each by its own size: any of these may fail, and the next build must find that out.
-    if (keys_.size() < n * n_gathered_) keys_.resize(n * n_gathered_);
-    if (x_.size() < n) x_.resize(n);
-    if (tags_.size() < n) tags_.resize(n);
-    if (own_tags_.size() < n) own_tags_.resize(n);
-    if (cuts_.size() < n) cuts_.resize(n);
-    if (ones_left_.size() < n) ones_left_.resize(n);
-    if (lists_.size() < kinds_.size()) lists_.resize(kinds_.size());
-    if (glanced_.size() < kinds_.size()) glanced_.resize(kinds_.size());
-    if (inverse_.size() > n) return;
-    // inverse_back[size - n + i] is 1/(n - 1 - i): what remains on the right of i + 1 rows.
-    const std::size_t size = std::bit_ceil(n + 1);
-    rough_inverse_.resize(size);
-    rough_inverse_back_.resize(size);
-    inverse_.resize(size);  // the last: its size says that all three are there
-    for (std::size_t i = 0; i < size; ++i) {
-        inverse_[i] = 1.0 / static_cast<double>(std::max<std::size_t>(i, 1));
-        rough_inverse_[i] = static_cast<float>(inverse_[i]);
-        rough_inverse_back_[size - 1 - i] = rough_inverse_[i];
-    }
+    if (lists_.size() < n_features) lists_.resize(n_features);
+    if (glanced_.size() < n_features) glanced_.resize(n_features);
 }
 
 void SplitSearch::release() {
-    capacity_rows_ = capacity_elements_ = 0;
-    rows_.reset();
-    spare_.reset();
-    goes_left_.reset();
-    elements_.reset();
+    n_reserved_ = n_keys_ = 0;
+    for (auto* scratch : {&spare_, &cuts_, &ones_left_, &own_tags_}) *scratch = {};
     keys_ = {};
-    x_ = {};
-    tags_ = own_tags_ = {};
     sorter_.release();
-    ranks_ = {};
-    values_ = {};
-    counts_ = {};
-    counts_free_ = {};
-    inverse_ = {};
-    rough_inverse_ = rough_inverse_back_ = {};
-    cuts_ = ones_left_ = {};
 }
 
-Segment SplitSearch::load(const Examples& examples, std::span<const Slot> slots,
-                          std::span<const std::uint32_t> classes, std::uint32_t n_classes,
-                          Watch& watch) {
-    classes_ = classes;
-    n_ = slots.size();
-    n_classes_ = n_classes;
-    reserve(n_);
-    for (std::uint32_t row = 0; row < n_; ++row) {
-        rows_[row] = row;
-        x_[row] = examples.x(slots[row]);
-        tags_[row] = row << 1 | (n_classes == 2 ? classes[row] : 0);
+void SplitSearch::sort(std::size_t begin, std::size_t end, Watch& watch) {
+    const std::size_t at_once = n_columns_at_once();
+    for (std::size_t first = begin; first < end; first += at_once) {
+        sort_neighbours(first, std::min(first + at_once, end), watch);
     }
-    columns_.assign(kinds_.size(), Column{});
-    ranks_.clear();
-    values_.clear();
-    counts_size_ = 0;
-    features_.clear();
-    counts_free_.clear();
-    for (std::uint32_t block = 0; block < counts_.size(); ++block) counts_free_.push_back(block);
+}
 
-    const std::size_t n_features = kinds_.size();
-    for (std::size_t first = 0; first < n_features; first += n_gathered_) {
-        const std::size_t count = std::min(n_features - first, n_gathered_);
-        wide::Column columns[wide::kColumns];
-        wide::gather_keys(x_.data(), n_, first, count, keys_.data(), columns);
-        watch.worked(n_ * count);
-        for (std::size_t c = 0; c < count; ++c) {
-            load_column(static_cast<std::uint32_t>(first + c), {keys_.data() + c * n_, n_},
-                        columns[c], watch);
+void SplitSearch::sort_neighbours(std::size_t begin, std::size_t end, Watch& watch) {
+    const std::size_t n = columns_.n;
+    const auto is_counted = [&](std::size_t feature) { return columns_.columns[feature].counted; };
+    while (begin < end && is_counted(begin)) ++begin;
+    while (begin < end && is_counted(end - 1)) --end;
+    if (begin == end) return;
+    wide::Column common[wide::kColumns];
+    wide::gather_keys(columns_.x.data(), n, begin, end - begin, keys_.get(), common);
+    watch.worked(n * (end - begin));
+    for (std::size_t feature = begin; feature < end; ++feature) {
+        if (is_counted(feature)) continue;
+        Column& column = columns_.columns[feature];
+        const wide::Column& keys = common[feature - begin];
+        column.varies = keys.differing != 0;
+        if (!column.varies) continue;
+        column.any_missing = is_missing(value_of_key(keys.largest));
+        sorter_.sort({keys_.get() + (feature - begin) * n, n}, keys.differing, columns_.tags.data(),
+                     columns_.tag_bits(), watch);
+        sorter_.elements(columns_.elements(feature));
+        watch.worked(2 * n);
+    }
+}
+
+// Numbers the values of the features that have few of them: a block of rows at a time, so that each
+// row comes from memory once.
+void SplitSearch::code(std::size_t begin, std::size_t end, Watch& watch) {
+    const std::size_t n = columns_.n;
+    const std::size_t most = n / columns_.n_classes / rows_to_count(columns_.n_classes);
+    if (most < kCountFrom) return;
+    if (codes_.size() < columns_.columns.size()) codes_.resize(columns_.columns.size());
+    for (std::size_t j = begin; j < end; ++j) codes_[j].start(most);
+    const auto given_up = [](const KeyCodes& codes) { return codes.given_up(); };
+    const auto first_codes = codes_.begin() + static_cast<std::ptrdiff_t>(begin);
+    const auto last_codes = codes_.begin() + static_cast<std::ptrdiff_t>(end);
+    for (std::size_t at = 0; at < n; at += kCodedAtOnce) {
+        if (std::all_of(first_codes, last_codes, given_up)) return;
+        const std::size_t size = std::min(n - at, kCodedAtOnce);
+        const double* const* const x = columns_.x.data() + at;
+        fetch(x, size, begin, end);
+        for (std::size_t first = begin; first < end; first += wide::kColumns) {
+            code_block(at, size, first, std::min(first + wide::kColumns, end));
         }
+        watch.worked(2 * size * (end - begin));
+    }
+    for (std::size_t j = begin; j < end; ++j) {
+        if (!codes_[j].given_up()) load_counted(j, codes_[j]);
+    }
+}
+
+void SplitSearch::code_block(std::size_t at, std::size_t size, std::size_t begin, std::size_t end) {
+    const auto own = codes_.begin() + static_cast<std::ptrdiff_t>(begin);
+    if (std::all_of(own, own + static_cast<std::ptrdiff_t>(end - begin),
+                    [](const KeyCodes& codes) { return codes.given_up(); })) {
+        return;
+    }
+    wide::Column common[wide::kColumns];
+    wide::gather_keys(columns_.x.data() + at, size, begin, end - begin, keys_.get(), common);
+    for (std::size_t j = begin; j < end; ++j) {
+        if (codes_[j].given_up()) continue;
+        codes_[j].add({keys_.get() + (j - begin) * size, size}, columns_.ranks(j) + at);
+    }
+}
+
+void SplitSearch::load_counted(std::size_t feature, KeyCodes& codes) {
+    Column& column = columns_.columns[feature];
+    column.counted = true;
+    column.varies = codes.size() > 1;
+    if (!column.varies) return;
+    codes.to_ranks({columns_.ranks(feature), columns_.n});
+    column.n_values = static_cast<std::uint32_t>(codes.size());
+    column.any_missing = is_missing(value_of_key(codes.keys().back()));
+    column.values.clear();
+    for (const std::uint64_t key : codes.keys()) column.values.push_back(value_of_key(key));
+}
+
+// The whole set as a segment, once all features are loaded.
+Segment SplitSearch::open() {
+    features_.clear();
+    for (std::uint32_t j = 0; j < columns_.columns.size(); ++j) {
+        Column& column = columns_.columns[j];
+        if (!column.varies) continue;
+        features_.push_back(column.counted ? j | kCounted : j);
+        if (!column.counted) continue;
+        column.counts_at = static_cast<std::uint32_t>(columns_.counts_size);
+        columns_.counts_size += std::size_t{column.n_values} * columns_.n_classes;
     }
     Segment whole;
-    whole.end = static_cast<std::uint32_t>(n_);
+    whole.end = static_cast<std::uint32_t>(columns_.n);
     whole.n_features = static_cast<std::uint32_t>(features_.size());
-    if (counts_size_ > 0) {
-        whole.counts = take_counts();
-        for (const std::uint32_t entry : features_) {
-            if ((entry & kCounted) == 0) continue;
-            const Column& column = columns_[entry & ~kCounted];
-            count(column, whole, counts_[whole.counts].data() + column.counts_at);
-            watch.worked(n_);
-        }
-    }
+    if (columns_.counts_size > 0) whole.counts = columns_.take_counts();
     return whole;
 }
 
-void SplitSearch::load_column(std::uint32_t feature, std::span<const std::uint64_t> keys,
-                              const wide::Column& common, Watch& watch) {
-    if (common.differing == 0) return;
-    columns_[feature].any_missing = is_missing(value_of_key(common.largest));
-    if (n_ >= kCountFrom && load_counted(feature, keys)) return;
-    watch.worked(2 * n_);
-    sorter_.sort(keys, common.differing, tags_.data(), tag_bits(), watch);
-    sorter_.elements(elements(feature));
-    features_.push_back(feature);
-}
-
-bool SplitSearch::load_counted(std::uint32_t feature, std::span<const std::uint64_t> keys) {
-    Column& column = columns_[feature];
-    const std::size_t ranks_at = ranks_.size();
-    ranks_.resize(ranks_at + n_);
-    if (!distinct_.rank(keys, n_ / n_classes_ / rows_to_count(n_classes_),
-                        ranks_.data() + ranks_at)) {
-        ranks_.resize(ranks_at);
-        return false;
-    }
-    column.n_values = static_cast<std::uint32_t>(distinct_.keys().size());
-    column.ranks_at = static_cast<std::uint32_t>(ranks_at / n_);
-    column.values_at = static_cast<std::uint32_t>(values_.size());
-    column.counts_at = static_cast<std::uint32_t>(counts_size_);
-    for (const std::uint64_t key : distinct_.keys()) values_.push_back(value_of_key(key));
-    counts_size_ += std::size_t{column.n_values} * n_classes_;
-    features_.push_back(feature | kCounted);
-    return true;
-}
-
-bool SplitSearch::counting_pays(const Column& column, std::size_t n_rows) const {
-    return rows_to_stay_counted(n_classes_) * column.n_values * n_classes_ <= n_rows;
-}
-
-bool SplitSearch::any_counting_pays(const Segment& segment, std::size_t n_rows) const {
-    const std::uint32_t* const list = features_.data() + segment.features_at;
-    return std::any_of(list, list + segment.n_features, [&](std::uint32_t entry) {
-        return (entry & kCounted) != 0 && counting_pays(columns_[entry & ~kCounted], n_rows);
-    });
+void SplitSearch::count_whole(const Segment& whole, std::uint32_t entry, Watch& watch) const {
+    if ((entry & kCounted) == 0) return;
+    count(entry & ~kCounted, whole, whole.counts + columns_.columns[entry & ~kCounted].counts_at);
+    watch.worked(columns_.n);
 }
 
 }  // namespace evertree

@@ -139,22 +139,33 @@ void Sorter::sort(std::span<const std::uint64_t> keys, std::uint64_t differing,
     const std::size_t n = keys.size();
     // Runs of equal length may need a few words more than there are rows.
     const std::size_t n_words = n + std::min(n, kRadixFrom);
-    if (words_.size() < n_words) words_.resize(n_words);
-    if (spare_.size() < n_words) spare_.resize(n_words);
+    if (capacity_ < n_words) {
+        release();
+        const std::size_t wanted = n < 65536 ? std::bit_ceil(n_words) : n_words;
+        words_ = Buffer<std::uint64_t>(wanted);
+        spare_ = Buffer<std::uint64_t>(wanted);
+        capacity_ = wanted;
+    }
     keys_ = keys;
     tag_mask_ = (std::uint64_t{1} << tag_bits) - 1;
     const int shared = std::countl_zero(differing);
     const int low = std::countr_zero(differing) + shared;  // below this bit the words are equal
     all_bits_fit_ = low >= tag_bits;
     for (std::size_t i = 0; i < n; ++i) words_[i] = ((keys[i] << shared) & ~tag_mask_) | tags[i];
-    if (wide::sort(words_.data(), spare_.data(), n, tag_mask_)) {
+    if (wide::sort(words_.get(), spare_.get(), n, tag_mask_)) {
         watch.worked(n);
     } else if (n < kRadixFrom) {
-        merge_sort(words_.data(), spare_.data(), n);
+        merge_sort(words_.get(), spare_.get(), n);
     } else {
-        radix_sort(words_.data(), spare_.data(), n, std::max(low, tag_bits), watch);
+        radix_sort(words_.get(), spare_.get(), n, std::max(low, tag_bits), watch);
     }
     if (!all_bits_fit_) settle_by_keys();
+}
+
+void Sorter::release() {
+    capacity_ = 0;
+    words_ = {};
+    spare_ = {};
 }
 
 void Sorter::settle_by_keys() {
@@ -163,7 +174,7 @@ void Sorter::settle_by_keys() {
     for (std::size_t begin = 0, end; begin < n; begin = end) {
         end = begin + 1;
         while (end < n && ((words_[end] ^ words_[begin]) & ~tag_mask_) == 0) ++end;
-        std::uint64_t *const first = words_.data() + begin, *const last = words_.data() + end;
+        std::uint64_t *const first = words_.get() + begin, *const last = words_.get() + end;
         // Mostly they are equal altogether.
         if (end - begin > 1 && !std::is_sorted(first, last, is_before)) {
             std::sort(first, last, is_before);
@@ -173,7 +184,7 @@ void Sorter::settle_by_keys() {
 
 void Sorter::elements(std::uint32_t* out) const {
     const std::size_t n = keys_.size();
-    wide::to_elements(words_.data(), n, tag_mask_, out);
+    wide::to_elements(words_.get(), n, tag_mask_, out);
     if (all_bits_fit_) return;
     for (std::size_t i = 1; i < n; ++i) {
         const bool seems_equal = (out[i] & element::kNewValue) == 0;
@@ -181,52 +192,59 @@ void Sorter::elements(std::uint32_t* out) const {
     }
 }
 
-namespace {
-
-constexpr std::uint16_t kNoCode = 0xffff;
-
-}  // namespace
-
-// The key's number in the order of first appearance.
-std::uint16_t DistinctKeys::code(std::uint64_t key) {
-    const std::size_t mask = table_.size() - 1;
-    std::size_t place = ((key * 0x9e3779b97f4a7c15u) >> 48) & mask;
-    for (;; place = (place + 1) & mask) {
-        const std::uint16_t found = table_[place];
-        if (found == kNoCode) break;
-        if (keys_[found] == key) return found;
-    }
-    table_[place] = static_cast<std::uint16_t>(keys_.size());
-    keys_.push_back(key);
-    return table_[place];
+void KeyCodes::start(std::size_t most) {
+    most_ = std::min(most, kMost);
+    keys_.clear();
+    table_.assign(64, {0, kNoCode});
+    last_ = one_before_ = {0, kNoCode};
 }
 
-bool DistinctKeys::rank(std::span<const std::uint64_t> keys, std::size_t most,
-                        std::uint16_t* ranks) {
-    most = std::min(most, kMost);
-    keys_.clear();
-    table_.assign(std::bit_ceil(2 * most + 2), kNoCode);
-    std::uint64_t previous = ~keys[0];
-    std::uint16_t current = 0;
-    for (std::size_t row = 0; row < keys.size(); ++row) {
-        // Equal values often come in runs.
-        if (keys[row] != previous) {
-            previous = keys[row];
-            current = code(previous);
-            if (keys_.size() > most) return false;
+std::uint16_t KeyCodes::add(std::uint64_t key) {
+    keys_.push_back(key);
+    if (4 * keys_.size() > table_.size()) {
+        table_.assign(2 * table_.size(), {0, kNoCode});
+        for (std::size_t c = 0; c < keys_.size(); ++c) {
+            place({keys_[c], static_cast<std::uint16_t>(c)});
         }
-        ranks[row] = current;
+    } else {
+        place({key, static_cast<std::uint16_t>(keys_.size() - 1)});
     }
+    return static_cast<std::uint16_t>(keys_.size() - 1);
+}
+
+void KeyCodes::place(wide::KeyCode entry) {
+    std::size_t at = hash(entry.key);
+    while (table_[at & (table_.size() - 1)].code != kNoCode) ++at;
+    table_[at & (table_.size() - 1)] = entry;
+}
+
+void KeyCodes::add(std::span<const std::uint64_t> keys, std::uint16_t* codes) {
+    for (std::size_t i = 0; i < keys.size();) {
+        // Often keys are one of two, or the same for a while.
+        if (last_.code != kNoCode) {
+            i += wide::code_keys(keys.data() + i, keys.size() - i, last_, one_before_, codes + i);
+        }
+        const std::size_t end = std::min(i + wide::kCodesAtOnce, keys.size());
+        for (; i < end; ++i) codes[i] = code(keys[i]);
+        if (given_up()) return;
+        last_ = {keys[i - 1], codes[i - 1]};
+        for (std::size_t j = end - std::min(end, wide::kCodesAtOnce); j < end; ++j) {
+            one_before_ = keys[j] != last_.key ? wide::KeyCode{keys[j], codes[j]} : one_before_;
+        }
+    }
+}
+
+void KeyCodes::to_ranks(std::span<std::uint16_t> codes) {
+    if (std::is_sorted(keys_.begin(), keys_.end())) return;
     std::vector<std::uint64_t> sorted(keys_);
     std::sort(sorted.begin(), sorted.end());
-    rank_of_code_.resize(keys_.size());
+    std::vector<std::uint16_t> rank_of(keys_.size());
     for (std::size_t c = 0; c < keys_.size(); ++c) {
-        rank_of_code_[c] = static_cast<std::uint16_t>(
-            std::lower_bound(sorted.begin(), sorted.end(), keys_[c]) - sorted.begin());
+        const auto place = std::lower_bound(sorted.begin(), sorted.end(), keys_[c]);
+        rank_of[c] = static_cast<std::uint16_t>(place - sorted.begin());
     }
-    for (std::size_t row = 0; row < keys.size(); ++row) ranks[row] = rank_of_code_[ranks[row]];
+    for (std::uint16_t& c : codes) c = rank_of[c];
     keys_ = std::move(sorted);
-    return true;
 }
 
 }  // namespace evertree

@@ -156,79 +156,96 @@ struct SplitSearch::Search {
 };
 
 Candidate SplitSearch::best(Segment& segment, std::span<const ClassCount> counts, Watch& watch) {
-    if (n_classes_ == 2) {
+    Candidate best = best_of(open_features(segment), segment, counts, watch);
+    close_features(segment);
+    set_value(best);
+    return best;
+}
+
+// A list of its own for the segment: so far it shares one with the other side of its parent.
+std::span<std::uint32_t> SplitSearch::open_features(Segment& segment) {
+    // Segments are searched last in, first out: behind this one's list there is nothing alive.
+    const std::uint32_t from = segment.features_at, n = segment.n_features;
+    features_.resize(from + 2 * n);
+    std::copy_n(features_.data() + from, n, features_.data() + from + n);
+    segment.features_at = from + n;
+    return features(segment);
+}
+
+void SplitSearch::close_features(Segment& segment) {
+    const std::span<std::uint32_t> list = features(segment);
+    const auto end = std::remove(list.begin(), list.end(), kDropped);
+    segment.n_features = static_cast<std::uint32_t>(end - list.begin());
+    features_.resize(segment.features_at + segment.n_features);
+}
+
+void SplitSearch::set_features(Segment& segment, std::span<const std::uint32_t> features) {
+    features_.assign(features.begin(), features.end());
+    segment.features_at = 0;
+    segment.n_features = static_cast<std::uint32_t>(features.size());
+}
+
+Candidate SplitSearch::best_of(std::span<std::uint32_t> features, const Segment& segment,
+                               std::span<const ClassCount> counts, Watch& watch) {
+    const double* const inverse = columns_.inverse.data();
+    if (columns_.n_classes == 2) {
         const std::uint32_t ones = counts[0].label == 1 ? counts[0].count
                                    : counts.size() == 2 ? counts[1].count
                                                         : 0;
-        const TwoClassCut cut{counts, inverse_.data(), segment.size(), ones};
+        const TwoClassCut cut{counts, inverse, segment.size(), ones};
         Search<TwoClassCut> found{segment, cut, cut, {}};
-        search(segment, found, watch);
-        set_value(found.best);
+        search(features, found, watch);
         return found.best;
     }
-    const std::size_t k = n_classes_;
+    const std::size_t k = columns_.n_classes;
     if (many_.size() < 4 * k) many_.resize(4 * k);
     std::uint32_t* const m = many_.data();
-    ManyClassCut cut{counts, inverse_.data(), segment.size(), n_classes_, m, m + k};
+    ManyClassCut cut{counts, inverse, segment.size(), columns_.n_classes, m, m + k};
     ManyClassCut cut_missing_left = cut;
     cut_missing_left.left_counts = m + 2 * k;
     cut_missing_left.right_counts = m + 3 * k;
     Search<ManyClassCut> found{segment, cut, cut_missing_left, {}};
-    search(segment, found, watch);
-    set_value(found.best);
+    search(features, found, watch);
     return found.best;
 }
 
-// Goes through the features and keeps those that vary as the segment's new list.
 template <typename Cut>
-void SplitSearch::search(Segment& segment, Search<Cut>& search, Watch& watch) {
-    // Segments are searched last in, first out: behind this one's list there is nothing alive. The
-    // list itself is shared with the other side of the parent.
-    const std::uint32_t from = segment.features_at, n = segment.n_features;
-    features_.resize(from + 2 * n);
-    std::uint32_t* const list = features_.data() + from + n;
-    std::copy_n(list - n, n, list);
-    glance(segment, search, {list, n}, watch);
-    std::uint32_t n_varying = 0, n_glanced = 0;
-    for (std::uint32_t i = 0; i < n; ++i) {
+void SplitSearch::search(std::span<std::uint32_t> features, Search<Cut>& search, Watch& watch) {
+    glance(features, search, watch);
+    std::size_t n_glanced = 0;
+    for (std::uint32_t& entry : features) {
         // Nothing beats a split that leaves no mass, a tie would lose, and both sides are leaves.
-        if (search.best.found && mass(search.best.sides) == 0.0) break;
-        const std::uint32_t entry = list[i];
+        if (search.best.found && mass(search.best.sides) == 0.0) return;
         search.feature = entry & ~kCounted;
         search.counted = (entry & kCounted) != 0;
-        const bool categorical = kinds_[search.feature] == Kind::categorical;
+        const bool categorical = columns_.kinds[search.feature] == Kind::categorical;
         const bool varies =
             can_glance<Cut>(entry) ? search_glanced(search, glanced_[n_glanced++])
             : search.counted
                 ? (categorical ? search_counted_categories(search) : search_counted(search))
                 : (categorical ? search_sorted_categories(search) : search_sorted(search));
-        list[n_varying] = entry;
-        n_varying += varies ? 1 : 0;
+        if (!varies) entry = kDropped;
     }
-    features_.resize(from + n + n_varying);
-    segment.features_at = from + n;
-    segment.n_features = n_varying;
 }
 
 // Before any exact look: features that no longer have enough rows for counting are sorted, and the
 // best rough score of all sorted features says which of them deserve a look at all.
 template <typename Cut>
-void SplitSearch::glance(const Segment& segment, Search<Cut>& search,
-                         std::span<std::uint32_t> features, Watch& watch) {
-    float best = -1.0f;
+void SplitSearch::glance(std::span<std::uint32_t> features, Search<Cut>& search, Watch& watch) {
+    const Segment& segment = search.segment;
     std::size_t n_lists = 0;
     for (std::uint32_t& entry : features) {
         if ((entry & kCounted) != 0 &&
-            !counting_pays(columns_[entry & ~kCounted], segment.size())) {
+            !columns_.counting_pays(columns_.columns[entry & ~kCounted], segment.size())) {
             entry &= ~kCounted;
             to_sorted(entry, segment, watch);
         }
-        if (can_glance<Cut>(entry)) lists_[n_lists++] = elements(entry) + segment.begin;
+        if (can_glance<Cut>(entry)) lists_[n_lists++] = columns_.elements(entry) + segment.begin;
     }
     watch.worked(features.size() * segment.size());
     if (n_lists == 0) return;
     wide::best_scores(two_class_rows(segment, search.cut), lists_.data(), n_lists, glanced_.data());
-    for (std::size_t l = 0; l < n_lists; ++l) best = std::max(best, glanced_[l]);
+    const float best = *std::max_element(glanced_.data(), glanced_.data() + n_lists);
     if (best >= 0.0f) search.to_reach = best - doubt(segment);
 }
 
@@ -236,7 +253,7 @@ void SplitSearch::glance(const Segment& segment, Search<Cut>& search,
 template <typename Cut>
 bool SplitSearch::can_glance(std::uint32_t entry) const {
     return std::is_same_v<Cut, TwoClassCut> && (entry & kCounted) == 0 &&
-           kinds_[entry] == Kind::real && !columns_[entry].any_missing;
+           columns_.kinds[entry] == Kind::real && !columns_.columns[entry].any_missing;
 }
 
 // Each search answers whether the feature varies at all.
@@ -251,11 +268,11 @@ bool SplitSearch::search_sorted(Search<Cut>& search) {
 
 bool SplitSearch::search_sorted_present(Search<ManyClassCut>& search) {
     const std::uint32_t begin = search.segment.begin, end = search.segment.end;
-    const std::uint32_t* const element = elements(search.feature);
+    const std::uint32_t* const element = columns_.elements(search.feature);
     ManyClassCut& cut = search.cut;
     bool varies = false;
     for (std::uint32_t i = begin; i + 1 < end; ++i) {
-        cut.move(classes_[element[i] & kRow]);
+        cut.move(columns_.classes[element[i] & kRow]);
         if ((element[i + 1] & kNewValue) == 0) continue;
         varies = true;
         search.look(cut, 2 * cut.left >= cut.size, begin, i + 1, i);
@@ -264,7 +281,7 @@ bool SplitSearch::search_sorted_present(Search<ManyClassCut>& search) {
 }
 
 bool SplitSearch::search_sorted_present(Search<TwoClassCut>& search) {
-    const std::uint32_t* const list = elements(search.feature) + search.segment.begin;
+    const std::uint32_t* const list = columns_.elements(search.feature) + search.segment.begin;
     float glanced;
     wide::best_scores(two_class_rows(search.segment, search.cut), &list, 1, &glanced);
     return search_glanced(search, glanced);
@@ -281,8 +298,8 @@ bool SplitSearch::search_glanced(Search<TwoClassCut>& search, float glanced) {
     if (glanced < 0.0f) return false;
     if (glanced < to_reach) return true;
     const std::uint32_t n_cuts = wide::cuts_that_reach(
-        two_class_rows(search.segment, search.cut), elements(search.feature) + begin,
-        std::max(to_reach, glanced - doubt(search.segment)), cuts_.data(), ones_left_.data());
+        two_class_rows(search.segment, search.cut), columns_.elements(search.feature) + begin,
+        std::max(to_reach, glanced - doubt(search.segment)), cuts_.get(), ones_left_.get());
     for (std::uint32_t c = 0; c < n_cuts; ++c) {
         const std::uint32_t i = cuts_[c];
         search.cut.left = i + 1;
@@ -295,8 +312,8 @@ bool SplitSearch::search_glanced(Search<TwoClassCut>& search, float glanced) {
 wide::TwoClassRows SplitSearch::two_class_rows(const Segment& segment,
                                                const TwoClassCut& cut) const {
     const std::uint32_t n = segment.size();
-    return {n, cut.ones, rough_inverse_.data() + 1,
-            rough_inverse_back_.data() + (rough_inverse_back_.size() - n)};
+    return {n, cut.ones, columns_.rough_inverse.data() + 1,
+            columns_.rough_inverse_back.data() + (columns_.rough_inverse_back.size() - n)};
 }
 wide::TwoClassRows SplitSearch::two_class_rows(const Segment&, const ManyClassCut&) const {
     return {};
@@ -305,14 +322,14 @@ wide::TwoClassRows SplitSearch::two_class_rows(const Segment&, const ManyClassCu
 template <typename Cut>
 bool SplitSearch::search_sorted_missing(Search<Cut>& search, std::uint32_t present_end) const {
     const std::uint32_t begin = search.segment.begin, end = search.segment.end;
-    const std::uint32_t* const element = elements(search.feature);
+    const std::uint32_t* const element = columns_.elements(search.feature);
     Cut &cut = search.cut, &cut_missing_left = search.cut_missing_left;
     cut_missing_left.reset();
     for (std::uint32_t i = present_end; i < end; ++i) {
-        cut_missing_left.move(Cut::class_of(element[i], classes_.data()));
+        cut_missing_left.move(Cut::class_of(element[i], columns_.classes.data()));
     }
     for (std::uint32_t i = begin; i < present_end; ++i) {
-        const std::uint32_t label = Cut::class_of(element[i], classes_.data());
+        const std::uint32_t label = Cut::class_of(element[i], columns_.classes.data());
         cut.move(label);
         cut_missing_left.move(label);
         if ((element[i + 1] & kNewValue) == 0) continue;
@@ -326,19 +343,20 @@ bool SplitSearch::search_sorted_missing(Search<Cut>& search, std::uint32_t prese
 template <typename Cut>
 bool SplitSearch::search_sorted_categories(Search<Cut>& search) const {
     const std::uint32_t begin = search.segment.begin, end = search.segment.end;
-    const std::uint32_t* const element = elements(search.feature);
+    const std::uint32_t* const element = columns_.elements(search.feature);
     Cut& cut = search.cut;
     cut.reset();
     for (std::uint32_t group = begin, next; group < end; group = next) {
         next = group;
         do {
-            cut.move(Cut::class_of(element[next], classes_.data()));
+            cut.move(Cut::class_of(element[next], columns_.classes.data()));
             ++next;
         } while (next < end && (element[next] & kNewValue) == 0);
         if (next - group == end - begin) return false;
-        search.look(cut, next == end && is_missing_at(search.feature, group), group, next, group);
+        search.look(cut, next == end && columns_.is_missing_at(search.feature, group), group, next,
+                    group);
         for (std::uint32_t i = group; i < next; ++i) {
-            cut.move_back(Cut::class_of(element[i], classes_.data()));
+            cut.move_back(Cut::class_of(element[i], columns_.classes.data()));
         }
     }
     return true;
@@ -346,10 +364,10 @@ bool SplitSearch::search_sorted_categories(Search<Cut>& search) const {
 
 template <typename Cut>
 bool SplitSearch::search_counted(Search<Cut>& search) const {
-    const Column& column = columns_[search.feature];
-    const std::uint32_t* const counts = counts_[search.segment.counts].data() + column.counts_at;
+    const Column& column = columns_.columns[search.feature];
+    const std::uint32_t* const counts = search.segment.counts + column.counts_at;
     const std::uint32_t n_present = column.n_values - (column.any_missing ? 1u : 0u);
-    const std::uint32_t* const missing = counts + std::size_t{n_present} * n_classes_;
+    const std::uint32_t* const missing = counts + std::size_t{n_present} * columns_.n_classes;
     Cut &cut = search.cut, &cut_missing_left = search.cut_missing_left;
     cut.reset();
     const bool any_missing = column.any_missing && !cut.is_empty(missing);
@@ -361,7 +379,7 @@ bool SplitSearch::search_counted(Search<Cut>& search) const {
     std::uint32_t last = none;
     bool varies = false;
     for (std::uint32_t rank = 0; rank < n_present; ++rank) {
-        const std::uint32_t* const group = counts + std::size_t{rank} * n_classes_;
+        const std::uint32_t* const group = counts + std::size_t{rank} * columns_.n_classes;
         if (cut.is_empty(group)) continue;
         if (last != none) {
             varies = true;
@@ -379,12 +397,12 @@ bool SplitSearch::search_counted(Search<Cut>& search) const {
 
 template <typename Cut>
 bool SplitSearch::search_counted_categories(Search<Cut>& search) const {
-    const Column& column = columns_[search.feature];
-    const std::uint32_t* const counts = counts_[search.segment.counts].data() + column.counts_at;
+    const Column& column = columns_.columns[search.feature];
+    const std::uint32_t* const counts = search.segment.counts + column.counts_at;
     Cut& cut = search.cut;
     cut.reset();
     for (std::uint32_t rank = 0; rank < column.n_values; ++rank) {
-        const std::uint32_t* const group = counts + std::size_t{rank} * n_classes_;
+        const std::uint32_t* const group = counts + std::size_t{rank} * columns_.n_classes;
         if (cut.is_empty(group)) continue;
         cut.move(group);
         if (cut.left == cut.size) return false;
@@ -398,10 +416,10 @@ bool SplitSearch::search_counted_categories(Search<Cut>& search) const {
 void SplitSearch::set_value(Candidate& best) const {
     if (!best.found) return;
     Split& split = best.split;
-    split.kind = kinds_[split.feature];
+    split.kind = columns_.kinds[split.feature];
     const auto value = [&](std::uint32_t at) {
-        return best.counted ? values_[columns_[split.feature].values_at + at]
-                            : value_at(split.feature, at);
+        return best.counted ? columns_.columns[split.feature].values[at]
+                            : columns_.value_at(split.feature, at);
     };
     split.value = value(best.last_left);
     if (split.kind == Kind::categorical) return;

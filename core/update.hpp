@@ -43,11 +43,12 @@ struct Stats {
 
 class DynamicTree {
   public:
-    DynamicTree(std::span<const Kind> kinds, const Limits& limits)
+    // Large builds use up to n_workers threads.
+    DynamicTree(std::span<const Kind> kinds, const Limits& limits, std::size_t n_workers = 1)
         : limits_(limits),
           kinds_(kinds.begin(), kinds.end()),
           examples_(kinds.size()),
-          builder_(limits, kinds) {}
+          builder_(limits, kinds, n_workers) {}
 
     const Examples& examples() const { return examples_; }
     const Tree& tree() const { return tree_; }

@@ -37,6 +37,16 @@ struct Column {
 void gather_keys(const double* const* rows, std::size_t n, std::size_t first_column,
                  std::size_t n_columns, std::uint64_t* keys, Column* columns);
 
+// Codes for keys that are one of two, until one is not: how many were coded, a multiple of
+// kCodesAtOnce.
+struct KeyCode {
+    std::uint64_t key = 0;
+    std::uint16_t code = 0;
+};
+inline constexpr std::size_t kCodesAtOnce = 8;
+std::size_t code_keys(const std::uint64_t* keys, std::size_t n, KeyCode a, KeyCode b,
+                      std::uint16_t* codes);
+
 // ---- sort.cpp -----------------------------------------------------------------------------------
 
 // Sorts different words by the bits above the lower ones, with a spare array of the same size;

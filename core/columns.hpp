@@ -1,0 +1,96 @@
+// Columns: the features of a set of rows, loaded for Build, which divides the set again and again.
+//
+// Each feature is kept in whichever of two forms is cheaper for the part (segment) at hand:
+//   sorted   its rows in the order of the values; dividing keeps the order (stable partition), so
+//            nothing is sorted twice. Searching costs O(rows).
+//   counted  examples per value and class. Searching costs O(values * classes); when a segment is
+//            divided only the smaller side is counted, the larger one is what remains
+//            (Theorem 3.3). It works for ordered values as for categories, but loses on segments
+//            with few rows.
+//
+// Several threads may work on different features, or on different segments, at the same time: they
+// write to different places.
+//
+// Must not know: how splits are found, limits, nodes.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "examples.hpp"
+#include "memory.hpp"
+#include "tree.hpp"
+#include "wide/wide.hpp"
+
+namespace evertree {
+
+struct Column {
+    bool varies = false;  // else it is not loaded
+    bool counted = false;
+    bool any_missing = false;
+    std::uint32_t n_values = 0;   // counted: distinct ones, missing included
+    std::uint32_t counts_at = 0;  // counted: in a block of counts, n_values * n_classes
+    std::vector<double> values;   // counted: in ascending order, missing last
+};
+
+struct Columns {
+    explicit Columns(std::span<const Kind> of_features)
+        : kinds(of_features.begin(), of_features.end()), columns(of_features.size()) {}
+
+    // Makes room for a set of rows. `row_classes` numbers their classes from 0 to classes - 1.
+    void prepare(const Examples& examples, std::span<const Slot> slots,
+                 std::span<const std::uint32_t> row_classes, std::uint32_t n_row_classes);
+    void release();
+
+    std::uint32_t* elements(std::size_t feature) const { return sorted.get() + feature * n; }
+    std::uint16_t* ranks(std::size_t feature) const { return ranked.get() + feature * n; }
+    double value_at(std::size_t feature, std::uint32_t position) const {
+        return x[elements(feature)[position] & element::kRow][feature];
+    }
+    bool is_missing_at(std::size_t feature, std::uint32_t position) const {
+        return columns[feature].any_missing && is_missing(value_at(feature, position));
+    }
+    std::span<const std::uint32_t> row_span(std::uint32_t begin, std::uint32_t end) const {
+        return {rows.get() + begin, end - begin};
+    }
+    int tag_bits() const { return static_cast<int>(std::bit_width(n - 1)) + 1; }
+    bool counting_pays(const Column& column, std::size_t n_rows) const;
+
+    // Blocks of counts for all counted features.
+    std::uint32_t* take_counts();
+    void give_back_counts(std::uint32_t* block);
+
+    std::vector<Kind> kinds;
+    std::vector<Column> columns;
+    std::span<const std::uint32_t> classes;  // by row
+    std::uint32_t n_classes = 0;
+    std::size_t n = 0;
+
+    // Memory that lives from build to build, so that small builds do not allocate.
+    Buffer<std::uint32_t> rows;       // by position: those of a segment side by side
+    Buffer<std::uint8_t> goes_left;   // by row
+    Buffer<std::uint32_t> sorted;     // elements by feature and position
+    Buffer<std::uint16_t> ranked;     // ranks of values by feature and row
+    std::vector<const double*> x;     // by row
+    std::vector<std::uint32_t> tags;  // by row: it, and in the lowest bit its class
+    std::vector<double> inverse;      // 1/n: multiplying is cheaper than dividing
+    std::vector<float> rough_inverse, rough_inverse_back;  // the same, and read from the end
+    std::size_t counts_size = 0;
+
+  private:
+    void make_room(std::size_t n_rows);
+    void make_inverses(std::size_t n_rows);
+
+    std::size_t capacity_rows_ = 0, capacity_goes_left_ = 0;
+    std::size_t capacity_sorted_ = 0, capacity_ranked_ = 0;
+    std::size_t counts_block_size_ = 0;
+    std::vector<std::unique_ptr<std::uint32_t[]>> counts_blocks_;
+    std::vector<std::uint32_t*> counts_free_;
+    std::mutex counts_mutex_;
+};
+
+}  // namespace evertree
