@@ -2,8 +2,9 @@
 
 Each row is labelled, then inserted. Two classes, evertree with its defaults, MOA over all rows with
 each of three grace periods (the fastest one counts), river over the first rows because it needs
-about a millisecond a row. Both peers get their rows in their own form before the clock starts;
-MOA's machine is warm.
+about a millisecond a row. Both peers get their rows in their own form before the clock starts, and
+MOA's virtual machine is warm: it has learned the same stream, over and over, for four seconds. What
+the figure would be in its first pass is told beside it.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def against_moa(options: Options, data: Data) -> Row:
             for grace in GRACE_PERIODS:
                 learner = f"trees.EFDT -g {grace}"
                 jobs[f"MOA -g {grace}"] = partial(moa.run, file, learner, warm_up_seconds)
-        runs = fastest(options, jobs, _wall)
+        runs = fastest(options, jobs, _cpu)
     return _row(data, "MOA EFDT", runs, at_least=5, otherwise=moa.HOW_TO_GET_IT)
 
 
@@ -58,7 +59,7 @@ def against_river(options: Options, data: Data) -> Row:
     jobs = {"evertree": partial(run_evertree, data)}
     if has("river"):
         jobs["river"] = partial(run_river, data)
-    runs = fastest(options, jobs, _wall)
+    runs = fastest(options, jobs, _cpu)
     return _row(data, "river EFDT", runs, at_least=100, otherwise="river is not installed here")
 
 
@@ -112,22 +113,27 @@ def _row(data: Data, peer: str, runs: dict[str, Run], at_least: float, otherwise
         f"F1 {f1(data.positive, run.predictions):.3f}"
         for name, run in runs.items()
     ]
-    note = "; ".join(quality if theirs else [*quality, otherwise])
-    if theirs:
-        note += f"; by CPU time {min(run.cpu_seconds for run in theirs) / ours.cpu_seconds:.3g}×"
     return Row(
         data.name,
         f"{peer}, {len(data)} rows",
-        {name: run.wall_seconds / (len(data) - 1) for name, run in runs.items()},
+        {name: _cpu(run) / (len(data) - 1) for name, run in runs.items()},
         "s",
-        figure=min(map(_wall, theirs)) / _wall(ours) if theirs else None,
+        figure=min(map(_cpu, theirs)) / _cpu(ours) if theirs else None,
         at_least=at_least,
-        note=note,
+        note="; ".join([*quality, *(_other_clocks(ours, theirs) if theirs else [otherwise])]),
     )
 
 
-def _wall(run: Run) -> float:
-    return run.wall_seconds
+def _other_clocks(ours: Run, theirs: list[Run]) -> Iterator[str]:
+    """Say what the figure would be with another clock."""
+    yield f"by wall time {min(run.wall_seconds for run in theirs) / ours.wall_seconds:.3g}×"
+    cold = [run.cold_cpu_seconds for run in theirs if run.cold_cpu_seconds is not None]
+    if cold:
+        yield f"in MOA's first pass, its virtual machine cold, {min(cold) / _cpu(ours):.3g}×"
+
+
+def _cpu(run: Run) -> float:
+    return run.cpu_seconds
 
 
 if __name__ == "__main__":
