@@ -1,7 +1,7 @@
 """How does the cost of an update grow with the tree? The promise is O(log³ n), amortised.
 
-Insertions from an empty tree, and a sliding window of n rows (one deletion and one insertion per
-row, until every row of the window has been replaced), on synthetic streams that stay as they are
+n insertions into an empty tree, and a sliding window of n rows for as many updates (one deletion and
+one insertion per row, until half of the rows are new), on synthetic streams that stay as they are
 and that drift (half a turn in one run, whatever its size). The exponent p of c · (log n)^p is
 fitted to the mean cost; caches that become too small count as growth. A single call may rebuild
 everything, so the largest one is told as well.
@@ -69,9 +69,9 @@ def insertions(n: int, drifts: bool) -> Point:
 
 
 def window(n: int, drifts: bool) -> Point:
-    """Fill the window as one batch, then replace every row of it, oldest first."""
+    """Fill the window as one batch, then replace half of its rows, oldest first."""
     tree = tree_of(FEATURES)
-    stream = chunks(2 * n, FEATURES, drifts)
+    stream = chunks(n + n // 2, FEATURES, drifts)
     first = zip(*(next(stream) for _ in range(n // 1000)), strict=True)
     oldest = iter(tree.insert_many(*map(np.concatenate, first)).tolist())
     cpu, largest = 0.0, 0
@@ -84,7 +84,7 @@ def window(n: int, drifts: bool) -> Point:
             tree.insert(x, y)
             largest = max(largest, middle - start, time.perf_counter_ns() - middle)
         cpu += time.process_time()
-    return Point(n, cpu / (2 * n), largest / 1e9)
+    return Point(n, cpu / n, largest / 1e9)
 
 
 def draw(curves: dict[str, list[Point]], path: Path) -> None:

@@ -31,8 +31,8 @@ PACKAGES = ("evertree", "numpy", "scikit-learn", "river")
 HEAD = """# Speed
 
 Made by `make bench`; each part says where and when. A figure is a ratio within one run (× means
-times faster), one thread on both sides unless it says otherwise, the best of a few repetitions that
-take turns.
+times faster), one thread on both sides unless it says otherwise, CPU time, the best of a few
+repetitions that take turns.
 """
 UNITS = {
     "s": (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)),
@@ -171,7 +171,9 @@ def _git(*arguments: str) -> str:
 
 
 def _machine() -> str:
-    cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+    cpuinfo = Path("/proc/cpuinfo")
+    text = cpuinfo.read_text(encoding="utf-8") if cpuinfo.exists() else ""
+    cpu = re.search(r"model name\s*: (.*)", text)
     model = cpu[1] if cpu else platform.machine()
     python = f"Python {platform.python_version()}"
     return f"{model}, {os.cpu_count()} cores, {platform.system()}, {python}"
