@@ -1,8 +1,8 @@
 """How does the cost of an update grow with the tree? The promise is O(log³ n), amortised.
 
-n insertions into an empty tree, and a sliding window of n rows for as many updates (one deletion and
-one insertion per row, until half of the rows are new), on synthetic streams that stay as they are
-and that drift (half a turn in one run, whatever its size). The exponent p of c · (log n)^p is
+n insertions into an empty tree, and a sliding window of n rows for as many updates (one deletion
+and one insertion per row, until half of the rows are new), on synthetic streams that stay as they
+are and that drift (half a turn in one run, whatever its size). The exponent p of c · (log n)^p is
 fitted to the mean cost; caches that become too small count as growth. A single call may rebuild
 everything, so the largest one is told as well.
 """
