@@ -75,7 +75,7 @@ public final class Moa {
 
     private static byte testThenTrain(Classifier learner, Instance instance) {
         // Before it has seen anything a learner has no votes; maxIndex makes class 0 of that.
-        byte vote = (byte) Math.max(0, Utils.maxIndex(learner.getVotesForInstance(instance)));
+        byte vote = (byte) Utils.maxIndex(learner.getVotesForInstance(instance));
         learner.trainOnInstance(instance);
         return vote;
     }
