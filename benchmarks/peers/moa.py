@@ -70,5 +70,5 @@ def _compile() -> None:
 def _output(command: list[str]) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RuntimeError(f"{command[0]} failed on {command[-1]}:\n{done.stderr.strip()}")
+        raise RuntimeError(f"{command[0]} failed:\n{done.stderr.strip()}")
     return done.stdout
