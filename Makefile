@@ -13,7 +13,8 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 BUILD_TOOLS := scikit-build-core nanobind cmake ninja
 
 PYTHON_CODE := src paper examples tests $(wildcard benchmarks)
-CPP_CODE := $(wildcard core/*.hpp core/*.cpp bindings/*.hpp bindings/*.cpp core/wide/*.hpp core/wide/*.cpp tests/core/*.hpp tests/core/*.cpp)
+CPP_CODE := $(wildcard core/*.hpp core/*.cpp core/wide/*.hpp core/wide/*.cpp bindings/*.hpp bindings/*.cpp \
+                       tests/core/*.hpp tests/core/*.cpp benchmarks/plain/*.cpp)
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
            $(shell find core bindings src -type f -not -path '*/__pycache__/*' 2>/dev/null)
 
@@ -21,7 +22,8 @@ SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
 # and the next compilation starts where this one ended.
 INSTALL = $(PIP) install --no-build-isolation -C cmake.define.EVERTREE_WERROR=ON
 
-.PHONY: help demo test check format sanitize core-tests soak bench clean
+.PHONY: help demo test check format sanitize core-tests soak clean
+.PHONY: bench bench-peers bench-growth bench-growth-long bench-memory java
 .DELETE_ON_ERROR:
 
 help:
@@ -31,7 +33,7 @@ help:
 	@echo "make format    put Python and C++ into the house's style"
 	@echo "make sanitize  tests under the address and undefined-behaviour sanitizers"
 	@echo "make soak      the random tests, for hours"
-	@echo "make bench     speed, as ratios within one run"
+	@echo "make bench     speed, as ratios within one run; BENCH_ARGS=--quick for a look"
 	@echo "make clean     remove everything that make made"
 
 # ------------------------------------------------------------------------------------- the environment
@@ -77,8 +79,41 @@ soak: $(VENV)/.evertree
 	echo "EVERTREE_SEED=$$seed"; \
 	EVERTREE_SOAK=1 EVERTREE_SEED=$$seed $(BIN)/python -m pytest -n $(JOBS) $(SOAK_TESTS)
 
+# -------------------------------------------------------------------------------------------- benchmarks
+# All of them take about 20 minutes, one of them `make bench BENCH_ARGS=build`, a look at all of them
+# half a minute: `make bench BENCH_ARGS=--quick`. Peers that are not installed are left out, and named.
+BENCH_ARGS ?=
+PEERS := build/peers
+CAPYMOA := 0.15.1
+
 bench: $(VENV)/.bench
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
+
+bench-peers: $(VENV)/.bench $(PEERS)/moa.jar java
+	$(BIN)/python benchmarks/stream.py $(BENCH_ARGS)
+
+bench-growth: $(VENV)/.bench
+	$(BIN)/python benchmarks/growth.py $(BENCH_ARGS)
+
+# Up to ten million rows: more than an hour.
+bench-growth-long: $(VENV)/.bench
+	$(BIN)/python benchmarks/growth.py --long
+
+bench-memory: $(VENV)/.bench
+	$(BIN)/python benchmarks/memory.py $(BENCH_ARGS)
+
+# MOA comes in capymoa's wheel. Nothing else of it is needed, so nothing else is installed.
+$(PEERS)/moa.jar: | $(VENV)/.tools
+	@echo "fetching MOA ..."
+	@$(PIP) download --no-deps --dest $(PEERS)/wheel capymoa==$(CAPYMOA)
+	@$(BIN)/python -m zipfile --extract $(PEERS)/wheel/capymoa-$(CAPYMOA)-*.whl $(PEERS)/wheel
+	@echo $(CAPYMOA) > $(PEERS)/capymoa.version
+	@mv $(PEERS)/wheel/capymoa/jar/moa.jar $@
+	@rm -rf $(PEERS)/wheel
+
+java:
+	@command -v javac > /dev/null || { echo "installing Java ..."; \
+	    apt-get -q update && apt-get -qy install --no-install-recommends default-jdk-headless; }
 
 # ------------------------------------------------------------------------------------------ sanitizers
 # The instrumented package lies in build/sanitize/site, ahead of the ordinary one on the path. The

@@ -7,6 +7,7 @@ project. They are never part of the project.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +21,7 @@ FILES = {
     "Electricity": "electricity",
     "Weather": "weather",
     "INSECTS": "insects_incremental_gradual_balanced",
-    "Poker": "poker_lsn_surrogate",
+    "Poker (surrogate)": "poker_lsn_surrogate",
     "KDD99": "kddcup99_10pct",
     "Covertype": "covtype",
 }
@@ -29,7 +30,7 @@ POSITIVE = {
     "Electricity": {"DOWN"},
     "Weather": {"1"},
     "INSECTS": {"3", "5", "12"},
-    "Poker": {"0"},
+    "Poker (surrogate)": {"0"},
     "KDD99": {"smurf."},
     "Covertype": {"2"},
 }
@@ -43,6 +44,18 @@ class Data:
     X: npt.NDArray[np.float64]
     y: npt.NDArray[np.int64]
     positive: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    @property
+    def n_features(self) -> int:
+        """How many numbers a row has."""
+        return int(self.X.shape[1])
+
+    def first(self, n: int) -> Data:
+        """Return the first n rows, or all where there are fewer."""
+        return Data(self.name, self.X[:n], self.y[:n], self.positive[:n])
 
 
 def load(name: str) -> Data:
@@ -60,16 +73,56 @@ def load(name: str) -> Data:
     return Data(name, X, y, label.astype(str).isin(POSITIVE[name]).to_numpy())
 
 
-def synthetic(n: int = 40_000, d: int = 8, seed: int = 0) -> Data:
-    """Make a drifting stream: the direction that separates the classes turns with time."""
-    random = np.random.default_rng(seed)
-    X = random.normal(size=(n, d))
-    angle = np.linspace(0, np.pi, n)
-    positive = X[:, 0] * np.cos(angle) + X[:, 1] * np.sin(angle) > random.normal(0, 0.3, n)
+def available(*names: str, quick: bool = False) -> Iterator[Data]:
+    """Yield those of the sets that are here, one at a time; the synthetic stream if none is."""
+    found = [] if quick else [n for n in names if (FOLDER / f"{FILES[n]}.parquet").exists()]
+    yield from map(load, found)
+    if not found:
+        yield synthetic(4_000 if quick else 40_000)
+
+
+# --- made rows
+
+
+def synthetic(n: int, d: int = 8, *, drifts: bool = True, seed: int = 0) -> Data:
+    """Make a stream of two classes as one table."""
+    X, positive = (np.concatenate(parts) for parts in zip(*chunks(n, d, drifts, seed), strict=True))
     return Data("synthetic", X, positive.astype(np.int64), positive)
 
 
-def available(*names: str) -> list[Data]:
-    """Return those of the sets that are here, or the synthetic stream if none is."""
-    found = [load(name) for name in names if (FOLDER / f"{FILES[name]}.parquet").exists()]
-    return found or [synthetic()]
+def chunks(
+    n: int, d: int, drifts: bool, seed: int = 0
+) -> Iterator[tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]]:
+    """Make the same stream a thousand rows at a time, for those who must not hold it whole.
+
+    Noise blurs the border between the classes; where it drifts, the direction that separates them
+    makes half a turn in n rows.
+    """
+    random = np.random.default_rng(seed)
+    for start in range(0, n, 1000):
+        X = random.normal(size=(min(1000, n - start), d))
+        angle = np.pi * np.arange(start, start + len(X)) / n if drifts else np.full(len(X), 0.7)
+        border = X[:, 0] * np.cos(angle) + X[:, 1] * np.sin(angle)
+        yield X, border > random.normal(0, 0.3, len(X))
+
+
+# --- for programs in other languages
+
+
+def write_stream(
+    path: Path,
+    X: npt.NDArray[np.float64],
+    y: npt.NDArray[np.int64] | npt.NDArray[np.bool_],
+    categories: Sequence[int] = (),
+) -> None:
+    """Write a stream as plain little-endian numbers of eight bytes, whole numbers and float64.
+
+    rows n · features d · classes · for each feature its number of categories (0: it is a number) ·
+    X, row after row · y, as 0 ... classes - 1. `categories` may be left out if all are numbers.
+    """
+    kinds = np.array(categories or [0] * X.shape[1])
+    head = np.concatenate([[*X.shape, int(y.max()) + 1], kinds])
+    with path.open("wb") as file:
+        file.write(head.astype("<i8").tobytes())
+        file.write(X.astype("<f8", copy=False).data)
+        file.write(y.astype("<i8").data)

@@ -1,0 +1,84 @@
+"""How much memory does a tree need? Peak of the process over that of the bare interpreter.
+
+A million rows of 20 features come from a generator, a thousand at a time, so that the input does
+not count; what they weigh as float64 is the measure. Each question has a process of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+from data import chunks
+from measure import Options, progress, tree_of
+from report import Row, main
+
+FEATURES = 20
+
+
+def ask(options: Options) -> Iterator[Row]:
+    """Measure a stream of insertions and a full rebuild."""
+    n = 20_000 if options.quick else 1_000_000
+    for what, job, at_most in (
+        ("row by row", stream_peak, 1.5),
+        ("full rebuild", rebuild_peak, 2.5),
+    ):
+        progress(f"memory: {what}")
+        yield _row(what, n, _in_own_process(job, n), at_most)
+
+
+def stream_peak(n: int) -> int:
+    """Insert row by row; return the peak in bytes, over what there was before."""
+    before = peak_bytes()
+    tree = tree_of(FEATURES)
+    for X, positive in chunks(n, FEATURES, drifts=False):
+        for x, y in zip(X, positive.tolist(), strict=True):
+            tree.insert(x, y)
+    return peak_bytes() - before
+
+
+def rebuild_peak(n: int) -> int:
+    """Fill the tree in batches, then rebuild it; return the peak of the rebuild."""
+    before = peak_bytes()
+    tree = tree_of(FEATURES)
+    for X, positive in chunks(n, FEATURES, drifts=False):
+        tree.insert_many(X, positive)
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak starts anew
+    tree.rebuild()
+    return peak_bytes() - before
+
+
+def peak_bytes() -> int:
+    """Return the largest resident size so far, as Linux counts it for this program alone."""
+    # Not ru_maxrss, which begins with the size of the process that started this one.
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    found = re.search(r"VmHWM:\s*(\d+) kB", status)
+    if found is None:
+        raise OSError("the kernel does not tell VmHWM: memory cannot be measured here")
+    return int(found[1]) * 1024
+
+
+def _in_own_process(job: Callable[[int], int], n: int) -> int:
+    # spawn, not fork: a fork would begin with all that this process holds.
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(job, n).result()
+
+
+def _row(what: str, n: int, peak: int, at_most: float) -> Row:
+    raw = n * FEATURES * 8
+    return Row(
+        "synthetic",
+        f"{what}, {n} rows of {FEATURES} features",
+        {"peak": peak, "rows as float64": raw},
+        "bytes",
+        figure=peak / raw,
+        figure_unit="× the raw rows",
+        at_most=at_most,
+    )
+
+
+if __name__ == "__main__":
+    main("memory", ask)

@@ -1,0 +1,140 @@
+"""How fast is a stream, row by row from Python? Against the EFDT of MOA and of river.
+
+Each row is labelled, then inserted. Two classes, evertree with its defaults, MOA over all rows with
+each of three grace periods (the fastest one counts), river over the first rows because it needs
+about a millisecond a row. Both peers get their rows in their own form before the clock starts, and
+MOA's virtual machine is warm: it has learned the same stream, over and over, for four seconds. What
+the figure would be in its first pass is told beside it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from data import Data, available, write_stream
+from measure import Options, fastest, has, progress, tree_of
+from peers import moa
+from peers.moa import Run
+from report import Row, main
+
+SETS = ("Electricity", "Weather", "INSECTS", "Covertype")
+GRACE_PERIODS = (100, 500, 1000)
+RIVER_ROWS = 3_000
+
+
+def ask(options: Options) -> Iterator[Row]:
+    """Compare every set with both peers."""
+    for data in available(*SETS, quick=options.quick):
+        progress(f"stream: {data.name}, MOA")
+        yield against_moa(options, data)
+        progress(f"stream: {data.name}, river")
+        yield against_river(options, data.first(300 if options.quick else RIVER_ROWS))
+
+
+def against_moa(options: Options, data: Data) -> Row:
+    """Time all rows. Without MOA the row tells our own time and says so."""
+    jobs: dict[str, Callable[[], Run]] = {"evertree": partial(run_evertree, data)}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "stream"
+        if moa.is_installed():
+            write_stream(file, data.X, data.positive)
+            warm_up_seconds = 0.3 if options.quick else 4.0
+            for grace in GRACE_PERIODS:
+                learner = f"trees.EFDT -g {grace}"
+                jobs[f"MOA -g {grace}"] = partial(moa.run, file, learner, warm_up_seconds)
+        runs = fastest(options, jobs, _cpu)
+    return _row(data, "MOA EFDT", runs, at_least=5, otherwise=moa.HOW_TO_GET_IT)
+
+
+def against_river(options: Options, data: Data) -> Row:
+    """Time the first rows."""
+    jobs = {"evertree": partial(run_evertree, data)}
+    if has("river"):
+        jobs["river"] = partial(run_river, data)
+    runs = fastest(options, jobs, _cpu)
+    return _row(data, "river EFDT", runs, at_least=100, otherwise="river is not installed here")
+
+
+def run_evertree(data: Data) -> Run:
+    """Label and insert every row but the first, which an empty tree cannot label."""
+    tree = tree_of(data.n_features)
+    rows, labels = list(data.X), data.positive.tolist()
+    tree.insert(rows[0], labels[0])
+    predictions = [False]
+    cpu, wall = time.process_time(), time.perf_counter()
+    for x, y in zip(rows[1:], labels[1:], strict=True):
+        predictions.append(tree.label(x))
+        tree.insert(x, y)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return Run(wall, cpu, np.array(predictions, dtype=np.int8))
+
+
+def run_river(data: Data) -> Run:
+    """Do the same with river, which wants a dict for a row."""
+    from river.tree import ExtremelyFastDecisionTreeClassifier  # noqa: PLC0415 - where installed
+
+    model: Any = ExtremelyFastDecisionTreeClassifier()
+    rows = [dict(enumerate(x)) for x in data.X.tolist()]
+    labels = data.positive.tolist()
+    model.learn_one(rows[0], labels[0])
+    predictions = [False]
+    cpu, wall = time.process_time(), time.perf_counter()
+    for x, y in zip(rows[1:], labels[1:], strict=True):
+        predictions.append(model.predict_one(x))
+        model.learn_one(x, y)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return Run(wall, cpu, np.array(predictions, dtype=np.int8))
+
+
+def accuracy(truth: npt.NDArray[np.bool_], predictions: npt.NDArray[np.int8]) -> float:
+    """Tell the share of rows, after the first, that were labelled right."""
+    return float(np.mean(truth[1:] == predictions[1:]))
+
+
+def f1(truth: npt.NDArray[np.bool_], predictions: npt.NDArray[np.int8]) -> float:
+    """F1 of the positive class, after the first row; 0 where it never occurs."""
+    is_positive, said_positive = truth[1:], predictions[1:] == 1
+    both = np.sum(is_positive & said_positive)
+    return float(2 * both / max(1, np.sum(is_positive) + np.sum(said_positive)))
+
+
+def _row(data: Data, peer: str, runs: dict[str, Run], at_least: float, otherwise: str) -> Row:
+    ours, *theirs = runs.values()
+    quality = [
+        f"{name} accuracy {accuracy(data.positive, run.predictions):.3f} "
+        f"F1 {f1(data.positive, run.predictions):.3f}"
+        for name, run in runs.items()
+    ]
+    return Row(
+        data.name,
+        f"{peer}, {len(data)} rows",
+        {name: _cpu(run) / (len(data) - 1) for name, run in runs.items()},
+        "s",
+        figure=min(map(_cpu, theirs)) / _cpu(ours) if theirs else None,
+        at_least=at_least,
+        note="; ".join([*quality, *(_other_clocks(ours, theirs) if theirs else [otherwise])]),
+    )
+
+
+def _other_clocks(ours: Run, theirs: list[Run]) -> Iterator[str]:
+    """Say what the figure would be with another clock."""
+    yield f"by wall time {min(run.wall_seconds for run in theirs) / ours.wall_seconds:.3g}×"
+    cold = [run.cold_cpu_seconds for run in theirs if run.cold_cpu_seconds is not None]
+    if cold:
+        yield f"in MOA's first pass, its virtual machine cold, {min(cold) / _cpu(ours):.3g}×"
+
+
+def _cpu(run: Run) -> float:
+    return run.cpu_seconds
+
+
+if __name__ == "__main__":
+    main("stream", ask)
