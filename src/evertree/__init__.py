@@ -20,7 +20,9 @@ from evertree.errors import (
     EvertreeError,
     ExampleNotFound,
     InvalidExample,
+    InvalidFile,
     InvalidParameter,
+    MissingExtra,
 )
 from evertree.tree import Certificate, EverTree
 
@@ -32,7 +34,9 @@ __all__ = [
     "EvertreeError",
     "ExampleNotFound",
     "InvalidExample",
+    "InvalidFile",
     "InvalidParameter",
+    "MissingExtra",
     "__version__",
 ]
 

@@ -41,7 +41,9 @@ class InvalidExample(EvertreeError, ValueError):
 class InvalidFile(EvertreeError, ValueError):
     """A file does not hold what it should. `line` and `column` count from 1; None: not known."""
 
-    def __init__(self, message: str, *, line: int | None = None, column: int | None = None) -> None:
+    def __init__(
+        self, message: str = "", *, line: int | None = None, column: int | None = None
+    ) -> None:
         super().__init__(message)
         self.line = line
         self.column = column

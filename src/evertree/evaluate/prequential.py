@@ -16,7 +16,7 @@ from evertree.encoding import show
 from evertree.errors import EmptyTree, InvalidParameter
 from evertree.evaluate.metrics import NO_ANSWER, Confusion
 from evertree.evaluate.models import Model, as_model, many
-from evertree.evaluate.progress import on_terminal
+from evertree.evaluate.progress import Progress
 from evertree.evaluate.result import Audit, Point, Result, Times
 from evertree.streams import (
     Delete,
@@ -69,15 +69,20 @@ def prequential(
     """
     _check_stream(stream)
     subject = as_model(model)
+    watch = _watcher(progress, stream)
     run = _Run(
         subject,
         positive=positive,
         every=count("every", every, rule=_ANSWERS),
         fading=_fading(fading),
         audit_every=_audit_every(audit_every, subject),
-        watch=_watcher(progress, stream),
+        watch=watch,
     )
-    _follow(stream, subject, run)
+    try:
+        _follow(stream, subject, run)
+    finally:
+        if isinstance(watch, Progress):
+            watch.end()
     return run.result(name or _name_of(model), _name_of_stream(stream))
 
 
@@ -282,7 +287,7 @@ def _audit_every(value: object, model: Model) -> int | None:
 def _watcher(progress: bool | Watcher | None, stream: Iterable[Request]) -> Watcher:
     if callable(progress):
         return progress
-    return on_terminal(progress, stream.length if isinstance(stream, Stream) else None)
+    return Progress(progress, stream.length if isinstance(stream, Stream) else None)
 
 
 def _name_of(model: Any) -> str:

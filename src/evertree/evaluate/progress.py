@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,34 +12,37 @@ if TYPE_CHECKING:
 _SECONDS = 0.2  # between two lines, so that a fast run is not slowed down by them
 
 
-def on_terminal(wanted: bool | None, length: int | None) -> Callable[[Point], None]:
-    """Give a function that shows each point; `wanted=None` shows them on a terminal only."""
-    if wanted is False or (wanted is None and not sys.stderr.isatty()):
-        return lambda point: None  # noqa: ARG005
-    return _Line(length)
+class Progress:
+    """Shows each point on stderr. `wanted=None`: on a terminal only. O(1), some times a second."""
 
-
-class _Line:
-    def __init__(self, length: int | None) -> None:
-        self.length = length
-        self.started = time.monotonic()
-        self.shown = 0.0
-        self.width = 0
+    def __init__(self, wanted: bool | None, length: int | None) -> None:
+        self._on = sys.stderr.isatty() if wanted is None else wanted
+        self._length = length
+        self._started = time.monotonic()
+        self._shown = 0.0
+        self._last: Point | None = None
+        self._width = 0
 
     def __call__(self, point: Point) -> None:
+        """Show this point, unless another was shown just now."""
+        self._last = point
         now = time.monotonic()
-        last = self.length is not None and point.examples >= self.length
-        if now - self.shown < _SECONDS and not last:
-            return
-        self.shown = now
-        text = self.text(point, now - self.started)
-        sys.stderr.write("\r" + text.ljust(self.width))
-        sys.stderr.flush()
-        self.width = len(text)
+        if self._on and now - self._shown >= _SECONDS:
+            self._shown = now
+            self._show(point)
 
-    def text(self, point: Point, seconds: float) -> str:
-        of = "" if self.length is None else f" of {self.length:,}"
+    def end(self) -> None:
+        """Show the last point, and end the line."""
+        if self._on and self._last is not None:
+            self._show(self._last)
+            sys.stderr.write("\n")
+
+    def _show(self, point: Point) -> None:
+        of = "" if self._length is None else f" of {self._length:,}"
         scores = point.overall
         score = f"macro F1 {scores.f1_macro:.3f}" if scores.f1 is None else f"F1 {scores.f1:.3f}"
-        rate = point.examples / seconds if seconds else 0.0
-        return f"{point.examples:,}{of} examples · {score} · {rate:,.0f} examples/s"
+        rate = point.examples / max(time.monotonic() - self._started, 1e-9)
+        text = f"{point.examples:,}{of} examples · {score} · {rate:,.0f} examples/s"
+        sys.stderr.write("\r" + text.ljust(self._width))
+        sys.stderr.flush()
+        self._width = len(text)

@@ -94,7 +94,7 @@ def from_frame(
     >>> [(x.tolist(), y) for x, y, _ in from_frame(frame, label="buys")]
     [([31.0, 0.0], True), ([62.0, nan], False)]
     """
-    pa = load("pyarrow", "streams", "reading a data frame")
+    pa = load("pyarrow", "streams", "reading frames")
     if not hasattr(frame, "__arrow_c_stream__"):
         raise InvalidParameter(
             f"frame={show(frame)} ({type(frame).__name__}) does not speak Arrow: give a frame of "

@@ -61,7 +61,7 @@ class Number:
             values = np.array(list(map(float, texts)), dtype=np.float64)
         except ValueError:
             return self._one_by_one(texts)
-        plain = np.abs(values) <= WHOLE_LIMIT  # False for inf, and for nan
+        plain = np.abs(values) < WHOLE_LIMIT  # False for inf, for nan, and for what was rounded
         if plain.all() and "_" not in "".join(texts):
             return values
         return self._one_by_one(texts)
@@ -106,7 +106,7 @@ class LabelText:
 
     def read(self, texts: Sequence[str]) -> list[str]:
         """Read a column of labels; none may be missing."""
-        for label in set(texts):
+        for label in dict.fromkeys(texts):
             if label in self.missing and label not in self.declared:
                 raise BadValue(
                     texts.index(label),
@@ -136,7 +136,8 @@ def _number(text: str, place: int) -> float:
             f"{show(text)} is not a finite number: correct it, name the column in categorical=, "
             "or name the text in missing=",
         )
-    if abs(value) > WHOLE_LIMIT and text.strip().lstrip("+-").isdigit():
+    digits = text.strip().lstrip("+-")
+    if abs(value) >= WHOLE_LIMIT and digits.isdigit() and int(digits) > WHOLE_LIMIT:
         raise BadValue(
             place,
             f"{show(text)} is a whole number that float64 cannot hold exactly (they go up to "
