@@ -21,7 +21,7 @@ SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
 # and the next compilation starts where this one ended.
 INSTALL = $(PIP) install --no-build-isolation -C cmake.define.EVERTREE_WERROR=ON
 
-.PHONY: help demo test check format sanitize core-tests soak bench clean
+.PHONY: help demo test check format sanitize core-tests soak adversaries bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -31,6 +31,7 @@ help:
 	@echo "make format    put Python and C++ into the house's style"
 	@echo "make sanitize  tests under the address and undefined-behaviour sanitizers"
 	@echo "make soak      the random tests, for hours"
+	@echo "make adversaries  the paper's lower bounds as a game, counted and plotted"
 	@echo "make bench     speed, as ratios within one run"
 	@echo "make clean     remove everything that make made"
 
@@ -76,6 +77,10 @@ soak: $(VENV)/.evertree
 	@seed=$${EVERTREE_SEED:-$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}; \
 	echo "EVERTREE_SEED=$$seed"; \
 	EVERTREE_SOAK=1 EVERTREE_SEED=$$seed $(BIN)/python -m pytest -n $(JOBS) $(SOAK_TESTS)
+
+# The lower bounds of Section 4, played and plotted.
+adversaries: $(VENV)/.evertree
+	PYTHONPATH=paper $(BIN)/python paper/experiments/adversaries.py
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py

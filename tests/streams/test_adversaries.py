@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections import Counter
 
 import numpy as np
@@ -20,6 +21,8 @@ from evertree.streams import (
     index_game,
     index_width,
 )
+from experiments import adversaries
+from experiments.keep import keep
 
 
 @pytest.mark.parametrize(("N", "D", "k"), [(3, 4, 2), (4, 2, 4)])
@@ -84,3 +87,34 @@ def test_a_round_of_the_time_bound():
 def test_bad_parameters(make, says):
     with pytest.raises(InvalidParameter, match=says):
         list(make())
+
+
+# --- what `make adversaries` measures
+
+
+@pytest.mark.parametrize("d", [4, 32])
+def test_the_work_lies_between_the_bounds(d):
+    game = adversaries.time_game(d, rounds=50)
+    assert game["right"] == game["questions"] == 50
+    assert game["updates"] == 200
+    assert game["lower"] <= game["values"] <= game["upper"]
+    assert game["course"][-1][0] == 198, "the last question, before the last two deletions"
+    assert game["course"][-1][1] <= game["values"]
+
+
+def test_the_space_is_enough_for_every_bit():
+    game = adversaries.space_game(4)
+    assert game["right"] == game["asked"] == 16
+    assert game["bits"] <= game["values"]
+
+
+def test_the_picture_is_kept_with_its_numbers(tmp_path):
+    found = {
+        "time": [adversaries.time_game(d, rounds=5) for d in (4, 8)],
+        "space": [adversaries.space_game(size) for size in (2, 3)],
+    }
+    picture = keep("game", found, adversaries.draw(found), tmp_path)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    kept = json.loads((tmp_path / "game.json").read_text())
+    assert {"commit", "machine", "date"} < set(kept)
+    assert kept["time"][0]["questions"] == 5
