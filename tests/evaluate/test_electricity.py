@@ -18,19 +18,19 @@ pytestmark = pytest.mark.skipif(not FILE.exists(), reason="Electricity is not he
 
 
 def f1(model):
-    stream = incremental(1_000)(read_parquet(FILE, label="label"))
-    result = prequential(stream, model, positive="DOWN")
+    """F1 of label 1, the majority class, which is DOWN (paper/MAP.md, S31); others are 0."""
+    source = read_parquet(FILE, label="label").relabelled(lambda y: int(y == "DOWN"))
+    result = prequential(incremental(1_000)(source), model, positive=1)
     assert result.examples == 44_312
     return 100 * result.f1
 
 
 def test_f1_is_the_published_one():
-    """Published 82.12; label 1 is the majority class, DOWN (paper/MAP.md, S31)."""
-    found = f1(EverTree(8, epsilon=0.5, max_depth=10, min_impurity=0.0))
-    assert found == pytest.approx(82.12, abs=0.1)
+    """Table 5 says 82.12."""
+    assert round(f1(EverTree(8, epsilon=0.5, max_depth=10, min_impurity=0.0)), 1) == 82.1
 
 
 def test_baselines():
     """What the paper leaves out: to repeat the last label is better than its tree."""
     assert f1(NoChange()) == pytest.approx(87.3, abs=0.1)
-    assert f1(MajorityClass()) == pytest.approx(73.1, abs=0.1)
+    assert f1(MajorityClass()) == pytest.approx(73.1, abs=0.15)
