@@ -33,4 +33,4 @@ def test_f1_is_the_published_one():
 def test_baselines():
     """What the paper leaves out: to repeat the last label is better than its tree."""
     assert f1(NoChange()) == pytest.approx(87.3, abs=0.1)
-    assert f1(MajorityClass()) == pytest.approx(73.1, abs=0.15)
+    assert f1(MajorityClass()) == pytest.approx(73.2, abs=0.1)

@@ -33,6 +33,11 @@ class Scores:
     f1_macro: float
     f1: float | None = None
 
+    @property
+    def score(self) -> float:
+        """The F1 to look at: that of the one class where one was named, else the mean of all."""
+        return self.f1_macro if self.f1 is None else self.f1
+
 
 @dataclass
 class Confusion:

@@ -39,8 +39,7 @@ class Progress:
 
     def _show(self, point: Point) -> None:
         of = "" if self._length is None else f" of {self._length:,}"
-        scores = point.overall
-        score = f"macro F1 {scores.f1_macro:.3f}" if scores.f1 is None else f"F1 {scores.f1:.3f}"
+        score = f"F1 {point.overall.score:.3f}"
         rate = point.examples / max(time.monotonic() - self._started, 1e-9)
         text = f"{point.examples:,}{of} examples · {score} · {rate:,.0f} examples/s"
         sys.stderr.write("\r" + text.ljust(self._width))

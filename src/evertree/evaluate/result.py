@@ -222,13 +222,15 @@ def plot(results: list[Result], path: str | os.PathLike[str] | None = None) -> A
     figure_module = load("matplotlib.figure", "plot", "plot()")
     figure = figure_module.Figure(figsize=(9, 6), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
-    for result in results:
+    for place, result in enumerate(results):
+        # The first is the one that the others are compared with: on top, and thicker.
+        style = {"linewidth": 1.0 if place else 1.8, "zorder": 2 if place else 3}
         examples = [point.examples for point in result.points]
-        score = [_score(point.now) for point in result.points]
-        overall = _score(result.scores)
-        above.plot(examples, score, label=f"{result.name} (overall {overall:.3f})", linewidth=1.2)
+        score = [point.now.score for point in result.points]
+        overall = result.scores.score
+        above.plot(examples, score, label=f"{result.name} (overall {overall:.3f})", **style)
         times = [_per(point.times.learn_ns, point.times.updates) for point in result.points]
-        below.plot(examples, times, linewidth=1.2)
+        below.plot(examples, times, **style)
     positives = {result.positive for result in results}
     one = next(iter(positives)) if len(positives) == 1 else None
     above.set_ylabel("macro F1" if one is None else f"F1 of {one!r}")
@@ -267,10 +269,6 @@ def _row(point: Point) -> dict[str, Any]:
 
 def _named(scores: Scores, suffix: str) -> dict[str, float]:
     return {f"{name}{suffix}": value for name, value in asdict(scores).items() if value is not None}
-
-
-def _score(scores: Scores) -> float:
-    return scores.f1_macro if scores.f1 is None else scores.f1
 
 
 def _per(ns: int, count: int) -> float:
