@@ -223,6 +223,12 @@ def test_time_window_of_seven_days():
         assert list(sliding_window(W)(examples)) == expected, W
 
 
+def test_time_window_of_numpy_times():
+    examples = [((0.0,), 0, np.int64(0)), ((1.0,), 0, np.float32(2.5)), ((2.0,), 0, 3)]
+    kinds = [type(request) for request in sliding_window("3s")(examples)]
+    assert kinds == [InsertMany, Delete, Label, Insert]
+
+
 def test_time_window_without_times():
     for source in ([((1.0,), 0)], from_arrays([[1.0]], [0])):
         with pytest.raises(InvalidParameter, match=r"read_csv\(path, label=..., time='date'\)"):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import math
+import random
+from collections import Counter
 from datetime import date, datetime, timezone
 from decimal import Decimal
 
@@ -262,6 +264,44 @@ def test_arff_types_that_are_no_features(write):
         read_arff(path)
     (example,) = read_arff(path, drop=["name"], time="day")
     assert (example.x.tolist(), example.y, example.time) == ([1.0], "p", datetime(2026, 1, 2))  # noqa: DTZ001
+
+
+PIECES = [
+    *(
+        piece.encode()
+        for piece in ('"', "'", ",", "\n", "\r", "\\", "{", "}", "%", "@data", " ", "?")
+    ),
+    *(
+        piece.encode()
+        for piece in ("1e999", "nan", "\t", "\u00e9", "\ufeff", "\u2028", "\x85", "\x0c")
+    ),
+    b"\x00",
+    b"\xff",
+]
+
+
+@pytest.mark.parametrize("kind", ["csv", "arff"])
+def test_broken_files_are_refused_and_nothing_else_happens(write, kind):
+    """Whatever is done to a file: it is read, or refused with an error of ours."""
+    rng = random.Random(7)
+    good = (
+        b'a,b,y\n1,2,p\n"3",4,"q\nr"\n?,,p\n'
+        if kind == "csv"
+        else ATTRIBUTES.encode() + b"@data\n1,x,p\n?,'y',q\n"
+    )
+    outcomes = Counter()
+    for _ in range(1_500):
+        content = bytearray(good)
+        for _ in range(rng.randint(1, 2)):
+            place = rng.randrange(len(content))
+            content[place : place + rng.randint(0, 2)] = rng.choice(PIECES)
+        path = write(bytes(content), f"broken.{kind}")
+        try:
+            list(read_csv(path, label=-1) if kind == "csv" else read_arff(path))
+            outcomes["read"] += 1
+        except (InvalidFile, InvalidParameter) as error:
+            outcomes[type(error).__name__] += 1
+    assert min(outcomes["read"], outcomes["InvalidFile"]) > 100, outcomes
 
 
 # ------------------------------------------------------------------------------- Parquet and frames

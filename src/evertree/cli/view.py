@@ -49,7 +49,7 @@ def figures(point: Point, last_audit: Audit | None, length: int | None) -> list[
         ("rows judged", f"{point.examples:,}{of}"),
         ("F1 now · overall", f"{now.score:.1%} · {overall.score:.1%}"),
         ("accuracy overall", f"{overall.accuracy:.1%}"),
-        ("µs per update", f"{point.times.learn_ns / updates / 1e3:.1f}" if updates else "–"),
+        ("µs per update", f"{point.times.learn_s / updates * 1e6:.1f}" if updates else "–"),
     ]
     if point.active is not None:
         rows.append(("active rows", f"{point.active:,}"))

@@ -17,11 +17,11 @@ from evertree.extras import load
 
 @dataclass
 class Times:
-    """Nanoseconds spent in the model's calls, and how many updates they were."""
+    """Seconds spent in the model's calls, and how many updates they were."""
 
-    build_ns: int = 0  # the first batch
-    learn_ns: int = 0  # all other updates
-    label_ns: int = 0
+    build_s: float = 0.0  # the first batch
+    learn_s: float = 0.0  # all other updates
+    label_s: float = 0.0
     updates: int = 0
 
     def copy(self) -> Times:
@@ -31,9 +31,9 @@ class Times:
     def since(self, before: Times) -> Times:
         """Give what was spent since then."""
         return Times(
-            self.build_ns - before.build_ns,
-            self.learn_ns - before.learn_ns,
-            self.label_ns - before.label_ns,
+            self.build_s - before.build_s,
+            self.learn_s - before.learn_s,
+            self.label_s - before.label_s,
             self.updates - before.updates,
         )
 
@@ -123,27 +123,27 @@ class Result:
     @property
     def build_s(self) -> float:
         """Seconds for the first batch."""
-        return self.times.build_ns / 1e9
+        return self.times.build_s
 
     @property
     def learn_s(self) -> float:
         """Seconds in insertions and deletions after the first batch."""
-        return self.times.learn_ns / 1e9
+        return self.times.learn_s
 
     @property
     def label_s(self) -> float:
         """Seconds in answers."""
-        return self.times.label_ns / 1e9
+        return self.times.label_s
 
     @property
     def learn_us(self) -> float:
         """Microseconds per insertion or deletion; nan where there were none."""
-        return _per(self.times.learn_ns, self.times.updates)
+        return _per(self.times.learn_s, self.times.updates)
 
     @property
     def label_us(self) -> float:
         """Microseconds per answer; nan where there were none."""
-        return _per(self.times.label_ns, self.examples)
+        return _per(self.times.label_s, self.examples)
 
     @property
     def stats(self) -> dict[str, int]:
@@ -229,14 +229,14 @@ def plot(results: list[Result], path: str | os.PathLike[str] | None = None) -> A
         score = [point.now.score for point in result.points]
         overall = result.scores.score
         above.plot(examples, score, label=f"{result.name} (overall {overall:.3f})", **style)
-        times = [_per(point.times.learn_ns, point.times.updates) for point in result.points]
+        times = [_per(point.times.learn_s, point.times.updates) for point in result.points]
         below.plot(examples, times, **style)
     positives = {result.positive for result in results}
     one = next(iter(positives)) if len(positives) == 1 else None
     above.set_ylabel("macro F1" if one is None else f"F1 of {one!r}")
     above.legend(fontsize="small", frameon=False)
     below.set_ylabel("µs per update")
-    if any(result.times.learn_ns for result in results):
+    if any(result.times.learn_s for result in results):
         below.set_yscale("log")
     below.set_xlabel("examples")
     for axes in (above, below):
@@ -256,9 +256,9 @@ def _row(point: Point) -> dict[str, Any]:
         row |= _named(point.faded, "_faded")
     row |= {
         "updates": point.times.updates,
-        "learn_us": _per(point.times.learn_ns, point.times.updates),
-        "learn_s": point.times.learn_ns / 1e9,
-        "label_s": point.times.label_ns / 1e9,
+        "learn_us": _per(point.times.learn_s, point.times.updates),
+        "learn_s": point.times.learn_s,
+        "label_s": point.times.label_s,
         "active": point.active,
         **point.stats,
     }
@@ -271,8 +271,8 @@ def _named(scores: Scores, suffix: str) -> dict[str, float]:
     return {f"{name}{suffix}": value for name, value in asdict(scores).items() if value is not None}
 
 
-def _per(ns: int, count: int) -> float:
-    return ns / count / 1e3 if count else math.nan
+def _per(seconds: float, count: int) -> float:
+    return seconds / count * 1e6 if count else math.nan
 
 
 def _plain(label: Hashable) -> str | float | None:

@@ -20,6 +20,7 @@ import copy
 import heapq
 import itertools
 import math
+import numbers
 import random
 import re
 from collections import deque
@@ -212,7 +213,7 @@ def _time_window(source: Examples, span: timedelta) -> Iterator[Request]:
     for x, y, time in examples:
         if now is None:
             start = now = time
-            width = span if not isinstance(time, (int, float)) else span.total_seconds()
+            width = span.total_seconds() if isinstance(time, numbers.Real) else span
         now = _later(now, time)
         if building and time - start < width:
             heapq.heappush(window, (time, next(number), x, y))
