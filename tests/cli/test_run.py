@@ -55,6 +55,7 @@ def test_a_run_says_what_the_library_says(data, capsys):
     ("options", "active"),
     [
         (["--window", "200"], "200 active rows"),
+        (["--model", "window"], "1,000 active rows"),
         (["--model", "window", "--window", "7d", "--time", "day"], "350 active rows"),
         (["--model", "random", "--first", "300", "--seed", "3"], "active rows"),
         (

@@ -41,6 +41,7 @@ from evertree.streams import (
 from evertree.tree import EverTree
 
 _FIRST = 1000
+_WINDOW = "1000"
 _AUDITED_OFTEN = 20_000  # up to so many active rows an audit is quick enough to be made on the way
 
 
@@ -64,7 +65,7 @@ def add(commands: Any) -> None:
         help="what happens to rows: all stay, the last ones stay, or random ones are deleted "
         "(window, if --window is given, else incremental)",
     )
-    parser.add_argument("--window", help="how much stays: rows (1000), time (7d, 12h), or auto")
+    parser.add_argument("--window", help="how much stays: rows (1000) or time (7d, 12h)")
     parser.add_argument("--first", type=int, help="rows built at once before the first is judged")
     parser.add_argument("--seed", type=int, default=0, help="of --model random")
     parser.add_argument("--max-gap", type=float, default=0.1, help="how far from the best split")
@@ -81,6 +82,8 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Do it."""
+    if options.model == "window" and options.window is None:
+        options.window = _WINDOW
     model = _input_model(options)
     others = {name: _peer(name, options) for name in options.compare}
     source = _open(options)
@@ -148,7 +151,7 @@ def _input_model(options: argparse.Namespace) -> InputModel:
     if kind == "window":
         if options.first is not None:
             raise InvalidParameter("--first does not go with a window: the first batch fills it")
-        return sliding_window(_window(options.window or "1000"))
+        return sliding_window(_window(options.window))
     if options.window is not None:
         raise InvalidParameter(f"--window does not go with --model {kind}: use --model window")
     return incremental(first) if kind == "incremental" else random_update(0.5, options.seed, first)
@@ -229,8 +232,8 @@ def _run_one(
     options: argparse.Namespace,
 ) -> Result:
     every = 500 if length is None else max(20, min(1000, length // 100))
-    window = options.window if options.model != "incremental" else None
-    often = window is not None and window.isdecimal() and int(window) <= _AUDITED_OFTEN
+    window = options.window or ""
+    often = window.isdecimal() and int(window) <= _AUDITED_OFTEN
     audit_every = every * 5 if often and isinstance(model, EverTree) else None
     view = view_of(name, length)
     try:
