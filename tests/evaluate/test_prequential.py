@@ -28,6 +28,7 @@ from evertree.evaluate import (
 from evertree.streams import (
     Delete,
     Insert,
+    InsertMany,
     Label,
     from_arrays,
     incremental,
@@ -129,6 +130,14 @@ def test_a_breach_is_reported():
     result = prequential(incremental(300)(SOURCE), tree, every=100, audit_every=100)
     assert not tree.certified
     assert any(not audit.ok and audit.breaches for audit in result.audits)
+
+
+def test_only_a_first_batch_is_the_build():
+    batch = InsertMany([[1.0], [2.0]], [0, 1])
+    for requests, updates in (([batch], 0), ([batch, batch], 2), ([Insert([0.0], 0), batch], 3)):
+        result = prequential(requests, EverTree(1))
+        assert result.updates == updates
+        assert (result.build_s > 0) == (requests[0] is batch)
 
 
 def test_an_empty_tree_gives_no_answer():

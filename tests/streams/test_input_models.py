@@ -188,7 +188,7 @@ TIMED = st.lists(st.tuples(st.integers(0, 60), st.booleans()), max_size=40)
 def in_time(examples, t, span):
     """What a window of `span` holds, by definition, when example t is labelled."""
     now = max(time for *_, time in examples[: t + 1])
-    return multiset(example for example in examples[:t] if example[2] > now - span)
+    return multiset(example for example in examples[:t] if now - example[2] < span)
 
 
 @given(TIMED, st.integers(1, 30), st.booleans())
@@ -221,6 +221,13 @@ def test_time_window_of_seven_days():
     ]
     for W in ("7d", "168h", "1w", " 7 d ", timedelta(days=7)):
         assert list(sliding_window(W)(examples)) == expected, W
+
+
+def test_time_window_at_the_beginning_of_time():
+    start = datetime(1, 1, 1, tzinfo=timezone.utc)
+    examples = [((0.0,), 0, start), ((1.0,), 0, start + timedelta(days=1))]
+    kinds = [type(request) for request in sliding_window("12h")(examples)]
+    assert kinds == [InsertMany, Delete, Label, Insert]
 
 
 def test_time_window_of_numpy_times():

@@ -7,8 +7,9 @@ examples, and no clock that measures the model runs meanwhile.
 
 from __future__ import annotations
 
+import itertools
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sized
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sized
 from time import perf_counter
 from typing import Any
 
@@ -117,7 +118,7 @@ def _follow(stream: Iterable[Request], model: Model, run: _Run) -> None:
     truths, answers, every = run.truths, run.answers, run.every
     label_s = learn_s = 0.0  # since the last point
     updates = 0
-    for request in stream:
+    for request in run.build(iter(stream)):
         kind = type(request)
         if kind is Label:
             x, y = request
@@ -180,25 +181,28 @@ class _Run:
         self._insert_many = many(model, "insert_many")
         self._delete_many = many(model, "delete_many")
 
+    def build(self, requests: Iterator[Request]) -> Iterator[Request]:
+        """Make the first request if it is a batch, timed by itself; give the others."""
+        first = next(requests, None)
+        if not isinstance(first, InsertMany):
+            return requests if first is None else itertools.chain([first], requests)
+        start = perf_counter()
+        self._insert_many(first.X, first.y)
+        self.times.build_s = perf_counter() - start
+        return requests
+
     def many(self, request: Request) -> None:
-        """Make a request of many examples. The first one is the Build, timed by itself."""
+        """Make a request of many examples."""
         if not isinstance(request, (InsertMany, DeleteMany)):
             raise InvalidParameter(
                 f"{show(request)} ({type(request).__name__}) is no request: a stream is made of "
                 "Label, Insert, Delete, InsertMany and DeleteMany"
             )
-        building = isinstance(request, InsertMany) and not (
-            self.times.updates or self.times.build_s or self.answers or self.points
-        )
         update = self._insert_many if isinstance(request, InsertMany) else self._delete_many
         start = perf_counter()
         update(request.X, request.y)
-        spent = perf_counter() - start
-        if building:
-            self.times.build_s = spent
-        else:
-            self.times.learn_s += spent
-            self.times.updates += len(request.y)
+        self.times.learn_s += perf_counter() - start
+        self.times.updates += len(request.y)
 
     def close(self, label_s: float, learn_s: float, updates: int) -> None:
         """Make a point of what has happened since the last one."""

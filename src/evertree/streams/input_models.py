@@ -10,8 +10,8 @@ runs the stream can judge the answer, and then learned:
 
 The print deletes x_{t-W+1} (W - 1 examples would stay; paper/MAP.md, S34). In the random update
 model an example whose turn is a deletion is labelled and never inserted, as printed: "for all t".
-By time, a window is half open: at time t it holds what came after t - W. What has left it goes
-before x_t is labelled, because the clock tells so and no label is needed for it.
+By time, a window holds what is younger than W. What has left it goes before x_t is labelled,
+because the clock tells so and no label is needed for it.
 """
 
 from __future__ import annotations
@@ -200,39 +200,44 @@ def _first(pairs: Iterable[Pair]) -> Iterator[Request]:
 # --- by time
 
 
+# One active example: time, its number (so that no x is ever compared), x and y.
+_Entry: TypeAlias = tuple[Any, int, Any, Any]
+
+
 def _time_window(source: Examples, span: timedelta) -> Iterator[Request]:
-    # One entry per active example: time, a number that no other has (so that no x is ever
-    # compared), x and y. The oldest is on top.
-    window: list[tuple[Any, int, Any, Any]] = []
-    examples = _timed(source)
-    number = itertools.count()
-    building = True
-    start: Any = None
-    now: Any = None
+    examples = ((time, number, x, y) for number, (x, y, time) in enumerate(_timed(source)))
+    window: list[_Entry] = []  # a heap, the oldest on top
+    width, beyond = _fill(window, examples, span)
+    yield from _first([entry[2:] for entry in sorted(window)])
+    now = max(window)[0] if window else None
+    for entry in itertools.chain(beyond, examples):
+        now = _later(now, entry[0])
+        yield from _expired(window, now, width)
+        yield _new(Label, entry[2:])
+        if now - entry[0] < width:
+            heapq.heappush(window, entry)
+            yield _new(Insert, entry[2:])
+
+
+def _fill(
+    window: list[_Entry], examples: Iterator[_Entry], span: timedelta
+) -> tuple[Any, list[_Entry]]:
+    """Take in what comes within `span` of the first example; give the first that does not."""
     width: Any = None
-    for x, y, time in examples:
-        if now is None:
-            start = now = time
-            width = span.total_seconds() if isinstance(time, numbers.Real) else span
-        now = _later(now, time)
-        if building and time - start < width:
-            heapq.heappush(window, (time, next(number), x, y))
-            continue
-        if building:
-            yield from _first([entry[2:] for entry in sorted(window)])
-            building = False
-        yield from _expired(window, now - width)
-        yield _new(Label, (x, y))
-        if time > now - width:
-            heapq.heappush(window, (time, next(number), x, y))
-            yield _new(Insert, (x, y))
-    if building:
-        yield from _first([entry[2:] for entry in sorted(window)])
+    for entry in examples:
+        if width is None:
+            start = entry[0]
+            width = span.total_seconds() if isinstance(start, numbers.Real) else span
+        _later(start, entry[0])
+        if entry[0] - start >= width:
+            return width, [entry]
+        heapq.heappush(window, entry)
+    return width, []
 
 
-def _expired(window: list[tuple[Any, int, Any, Any]], end: Any) -> Iterator[Request]:
+def _expired(window: list[_Entry], now: Any, width: Any) -> Iterator[Request]:
     gone = []
-    while window and window[0][0] <= end:
+    while window and now - window[0][0] >= width:
         gone.append(heapq.heappop(window)[2:])
     if len(gone) == 1:
         yield _new(Delete, gone[0])

@@ -52,14 +52,14 @@ def read_parquet(
     def open_file() -> Any:
         try:
             return pq.ParquetFile(place)
-        except pa.ArrowInvalid as error:
+        except pa.ArrowException as error:
             raise InvalidFile(f"{place} is not a Parquet file ({error})") from None
 
     def read() -> Iterator[Any]:
         with open_file() as file:
             try:
                 yield from file.iter_batches(batch_size=BATCH)
-            except (pa.ArrowInvalid, OSError) as error:
+            except (pa.ArrowException, OSError) as error:
                 raise InvalidFile(f"{place} is damaged ({error}): get it again") from None
 
     with open_file() as file:
@@ -106,7 +106,7 @@ def from_frame(
     def reader() -> Any:
         try:
             return pa.RecordBatchReader.from_stream(frame)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        except pa.ArrowException as error:
             raise InvalidExample(
                 f"the frame cannot be turned into Arrow ({error}): a column has values of one type"
             ) from None
