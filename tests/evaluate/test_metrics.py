@@ -6,7 +6,7 @@ import math
 import warnings
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sklearn_metrics
 
@@ -26,6 +26,7 @@ def same(ours, theirs):
     return ours == pytest.approx(theirs, abs=1e-12, nan_ok=True)
 
 
+@settings(deadline=None)
 @given(ANSWERS)
 def test_the_values_are_those_of_scikit_learn(pairs):
     truths, answers = [t for t, _ in pairs], [a for _, a in pairs]
@@ -42,6 +43,7 @@ def test_the_values_are_those_of_scikit_learn(pairs):
             assert same(ours.f1(label), theirs)
 
 
+@settings(deadline=None)
 @given(ANSWERS, ANSWERS)
 def test_counts_add_up(first, second):
     added = Confusion.of(*zip(*first, strict=True))
@@ -49,6 +51,7 @@ def test_counts_add_up(first, second):
     assert added.counts == Confusion.of(*zip(*first + second, strict=True)).counts
 
 
+@settings(deadline=None)
 @given(st.lists(ANSWERS, max_size=3), st.floats(0.1, 1.0))
 def test_fading_is_a_weight_per_age(pieces, factor):
     """In pieces or at once: each answer counts factor ** (how many came after it)."""

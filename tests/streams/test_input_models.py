@@ -88,6 +88,7 @@ def multiset(examples):
 # --------------------------------------------------------------------------- incremental and window
 
 
+@settings(deadline=None)
 @given(EXAMPLES, st.integers(0, 45))
 def test_incremental(examples, W):
     model, questions, requests = run(incremental(W)(examples))
@@ -99,6 +100,7 @@ def test_incremental(examples, W):
     ]
 
 
+@settings(deadline=None)
 @given(EXAMPLES, st.integers(1, 45))
 def test_sliding_window(examples, W):
     model, questions, requests = run(sliding_window(W)(examples))
@@ -126,6 +128,7 @@ def test_a_source_without_examples_makes_no_requests(model):
 # ------------------------------------------------------------------------------------ random update
 
 
+@settings(deadline=None)
 @given(EXAMPLES, st.integers(0, 45), st.floats(0, 1), SEEDS)
 def test_random_update(examples, W, p, seed):
     model, questions, requests = run(random_update(p, seed, W)(examples))
@@ -191,6 +194,7 @@ def in_time(examples, t, span):
     return multiset(example for example in examples[:t] if now - example[2] < span)
 
 
+@settings(deadline=None)
 @given(TIMED, st.integers(1, 30), st.booleans())
 def test_time_window(moments, span, dates):
     start = datetime(2026, 1, 1, tzinfo=timezone.utc)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import evertree
+from evertree.encoding import Encoder
 from evertree.evaluate import NO_ANSWER, Audit, Result, plot
 from evertree.extras import load
 
@@ -49,7 +50,7 @@ def write_report(
         f"<h1>{_text(source.name)}</h1>",
         f'<p class="about">{_text(about)}, each before it was learned</p>',
         _tiles(ours, audit, tree),
-        f"<h2>{_text(_f1_name(ours))} over time, and the cost of an update</h2>",
+        f"<h2>Over time: {_text(_f1_name(ours))}, and the cost of an update</h2>",
         _svg(plot(results)),
         "<h2>All models</h2>",
         _comparison(results),
@@ -126,7 +127,8 @@ def _comparison(results: list[Result]) -> str:
 
 
 def _confusion(ours: Result) -> str:
-    labels = sorted(ours.confusion.labels(), key=str)
+    seen = ours.confusion.labels()
+    labels = [seen[place] for place in Encoder(1).order(seen)]
     if len(labels) > _CLASSES:
         return f"<p>{len(labels)} labels: too many for a table; they are in the JSON.</p>"
     answers = [*labels, NO_ANSWER]
