@@ -163,12 +163,16 @@ def test_csv_a_bad_time(write):
         ({"label": 5}, "label=5 is not a column"),
         ({"label": None}, "label=None is not a column"),
         ({"label": "y", "drop": ["a"]}, "no column is left as a feature"),
-        ({"label": "y", "categorical": "a"}, r"write \['a'\] for one column"),
+        ({"label": "y", "categorical": "a"}, r"categorical='a' is not a list: write \['a'\]"),
+        ({"label": "y", "categorical": ["y"]}, "categorical names 'y', which is no feature"),
+        ({"label": "y", "drop": "a"}, r"drop='a' is not a list"),
+        ({"label": "y", "missing": "NA"}, r"missing='NA' is not a list"),
+        ({"label": "y", "delimiter": ";;"}, "delimiter=';;' is not one letter"),
         ({"label": "y", "encoding": "klingon"}, "not an encoding"),
     ],
 )
 def test_csv_bad_parameters(write, options, says):
-    with pytest.raises((InvalidParameter, TypeError), match=says):
+    with pytest.raises(InvalidParameter, match=says):
         list(read_csv(write("a,y\n1,p\n"), **options))
 
 
@@ -181,6 +185,13 @@ def test_a_file_that_is_not_there(tmp_path):
 def test_other_encodings(write):
     source = read_csv(write("a,y\n1,caf\u00e9\n".encode("latin-1")), label="y", encoding="latin-1")
     assert rows(source) == [([1.0], "caf\u00e9")]
+    path = write("a,y\n1,p\n2,q\n".encode("utf-16"))
+    assert rows(read_csv(path, label="y", encoding="utf-16")) == [([1.0], "p"), ([2.0], "q")]
+    path.write_bytes(path.read_bytes()[:-1])  # half a letter
+    with pytest.raises(InvalidFile, match="not utf-16 text"):
+        list(read_csv(path, label="y", encoding="utf-16"))
+    with pytest.raises(InvalidParameter, match="not an encoding"):
+        read_arff(path, encoding="klingon")
 
 
 # --------------------------------------------------------------------------------------------- ARFF
@@ -476,6 +487,12 @@ def test_bad_arrays_far_in():
 def test_bad_times_of_arrays(time, says):
     with pytest.raises(InvalidExample, match=says):
         from_arrays([[1.0], [2.0]], [0, 1], time=time)
+
+
+def test_categories_of_arrays():
+    for bad in ([2], [-1], ["a"], [0, 0]):
+        with pytest.raises(InvalidParameter, match="categorical"):
+            from_arrays([[1.0, 2.0]], [0], categorical=bad)
 
 
 def test_names_of_arrays():

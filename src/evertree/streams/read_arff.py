@@ -27,8 +27,8 @@ from evertree.streams.text import (
     Number,
     Record,
     TextTable,
-    decoded,
     feature_columns,
+    lines_of,
 )
 
 _MISSING = ("?",)
@@ -153,13 +153,11 @@ class _ArffFile:
                 yield Record(number, self._fields(number, line))
 
     def _lines(self) -> Iterator[tuple[int, str]]:
-        # Without empty lines and comments. utf-8-sig is UTF-8 with or without a byte order mark.
-        encoding = "utf-8-sig" if self.encoding.lower() in {"utf-8", "utf8"} else self.encoding
-        with self.path.open(encoding=encoding, errors="surrogateescape") as file:
-            for number, line in enumerate(decoded(self.path, file, self.encoding), start=1):
-                text = line.strip()
-                if text and not text.startswith("%"):
-                    yield number, text
+        # Without empty lines and comments.
+        for number, line in enumerate(lines_of(self.path, self.encoding), start=1):
+            text = line.strip()
+            if text and not text.startswith("%"):
+                yield number, text
 
     def _attribute(self, number: int, line: str, before: Sequence[Attribute]) -> Attribute:
         match = _ATTRIBUTE.fullmatch(line)

@@ -20,7 +20,7 @@ from evertree.encoding import WHOLE_LIMIT, show
 from evertree.errors import EvertreeError, InvalidExample, InvalidFile, InvalidParameter
 from evertree.extras import load
 from evertree.streams.source import BATCH, Batch, Source
-from evertree.streams.text import feature_columns, find_column
+from evertree.streams.text import category_columns, feature_columns
 
 
 def read_parquet(
@@ -218,7 +218,7 @@ def _layout(
             f"time={show(time)} is a column of type {schema.field(time_at).type}: a time is a "
             "number, a date or a timestamp; convert it first"
         )
-    chosen = {find_column(name, names, "categorical") for name in categorical} & set(features)
+    chosen = category_columns(categorical, names, features)
     codes: dict[int, dict[str, int]] = {j: {} for j in features if j in texts}
     return _Layout(names, label_at, time_at, features, chosen | texts, codes, wrong)
 

@@ -25,9 +25,10 @@ from evertree.streams.text import (
     Number,
     Record,
     TextTable,
-    decoded,
+    category_columns,
     feature_columns,
-    find_column,
+    lines_of,
+    listed,
 )
 
 MISSING = ("", "?", "NA", "nan", "NaN")
@@ -73,18 +74,16 @@ def read_csv(
     {'country': {'DE': 0, 'FR': 1}}
     >>> folder.cleanup()
     """
-    if isinstance(categorical, str) and categorical != "infer":
-        raise InvalidParameter(
-            f"categorical={show(categorical)} is neither 'infer' nor a list of columns: "
-            f"write [{show(categorical)}] for one column"
-        )
+    if len(delimiter) != 1:
+        raise InvalidParameter(f"delimiter={show(delimiter)} is not one letter, such as ',' or ';'")
+    listed("missing", missing)
     file = _CsvFile(Path(path), delimiter, encoding, names)
     header, sample = file.look()
     label_at, time_at, features = feature_columns(header, label, time, drop)
     if categorical == "infer":
         chosen = {j for j in features if _holds_no_number([row[j] for row in sample], missing)}
     else:
-        chosen = {find_column(name, header, "categorical") for name in categorical}
+        chosen = category_columns(categorical, header, features)
 
     codes: dict[int, dict[str, int]] = {j: {} for j in features if j in chosen}
     kinds: dict[int, Kind] = {
@@ -130,32 +129,23 @@ class _CsvFile:
         return records if self.names is not None else itertools.islice(records, 1, None)
 
     def _all_records(self) -> Iterator[Record]:
-        try:
-            # utf-8-sig is UTF-8 with or without a byte order mark.
-            encoding = "utf-8-sig" if self.encoding.lower() in {"utf-8", "utf8"} else self.encoding
-            file = self.path.open(encoding=encoding, errors="surrogateescape", newline="")
-        except LookupError:
-            raise InvalidParameter(
-                f"encoding={show(self.encoding)} is not an encoding that Python knows: try 'utf-8'"
-            ) from None
-        with file:
-            lines = decoded(self.path, file, self.encoding)
-            rows = csv.reader(lines, delimiter=self.delimiter, skipinitialspace=True, strict=True)
-            line = 1
-            while True:
-                try:
-                    fields = next(rows, None)
-                except csv.Error as error:
-                    raise InvalidFile(
-                        f"{self.path}, line {line}: the row that starts here is not CSV ({error}): "
-                        "look for a quote that is not closed, or not doubled",
-                        line=line,
-                    ) from None
-                if fields is None:
-                    return
-                if fields:  # an empty line is no row
-                    yield Record(line, fields)
-                line = rows.line_num + 1
+        lines = lines_of(self.path, self.encoding, newline="")
+        rows = csv.reader(lines, delimiter=self.delimiter, skipinitialspace=True, strict=True)
+        line = 1
+        while True:
+            try:
+                fields = next(rows, None)
+            except csv.Error as error:
+                raise InvalidFile(
+                    f"{self.path}, line {line}: the row that starts here is not CSV ({error}): "
+                    "look for a quote that is not closed, or not doubled",
+                    line=line,
+                ) from None
+            if fields is None:
+                return
+            if fields:  # an empty line is no row
+                yield Record(line, fields)
+            line = rows.line_num + 1
 
     def _check_names(self, header: list[str]) -> None:
         twice = [name for place, name in enumerate(header) if name in header[:place]]

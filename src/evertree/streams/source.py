@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from evertree.encoding import Encoder, Labels, show
 from evertree.errors import InvalidExample, InvalidParameter
+from evertree.limits import Limits
 
 Time: TypeAlias = float | datetime
 
@@ -115,6 +116,7 @@ def from_arrays(
             "X.reshape(-1, 1) makes a column of a flat array"
         )
     n, d = rows.shape
+    codes = Limits.checked(d, categorical).categorical
     labels = Encoder(d).labels(y, n)
     times = None if time is None else _times(np.asarray(time), n)
     names = tuple(features) if features is not None else tuple(f"x{j}" for j in range(d))
@@ -124,7 +126,7 @@ def from_arrays(
         )
 
     def read() -> Iterator[Batch]:
-        encoder = Encoder(d, sorted(categorical))
+        encoder = Encoder(d, codes)
         for start in range(0, n, BATCH):
             stop = min(start + BATCH, n)
             yield Batch(
@@ -137,7 +139,7 @@ def from_arrays(
         name=name,
         features=names,
         read=read,
-        categorical=tuple(sorted(categorical)),
+        categorical=codes,
         length=n,
         timed=times is not None,
     )

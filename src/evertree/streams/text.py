@@ -254,8 +254,8 @@ def feature_columns(
     """Sort the columns out: the positions of the label, of the time, and of the features."""
     label_at = find_column(label, names, "label")
     time_at = None if time is None else find_column(time, names, "time")
-    gone = {label_at, time_at} | {find_column(name, names, "drop") for name in drop}
-    features = [position for position in range(len(names)) if position not in gone]
+    gone = {find_column(name, names, "drop") for name in listed("drop", drop)}
+    features = [j for j in range(len(names)) if j not in {label_at, time_at, *gone}]
     if not features:
         raise InvalidParameter(
             f"no column is left as a feature (label={show(label)}, time={show(time)}, "
@@ -264,16 +264,57 @@ def feature_columns(
     return label_at, time_at, features
 
 
-def decoded(path: Path, lines: Iterable[str], encoding: str) -> Iterator[str]:
-    """Let through lines that were decoded with surrogateescape; refuse the first with a surrogate.
-
-    This way the line is known: a decoder that fails only knows how many bytes it has read.
-    """
-    for number, line in enumerate(lines, start=1):
-        if not line.isascii() and any("\udc80" <= letter <= "\udcff" for letter in line):
-            raise InvalidFile(
-                f"{path}, line {number}: not {encoding} text: name the encoding of the file, as in "
-                "encoding='latin-1'",
-                line=number,
+def category_columns(
+    categorical: Collection[str | int], names: Sequence[str], features: Sequence[int]
+) -> set[int]:
+    """Find the features that are named as categories."""
+    chosen = set()
+    for name in listed("categorical", categorical):
+        position = find_column(name, names, "categorical")
+        if position not in features:
+            raise InvalidParameter(
+                f"categorical names {show(name)}, which is no feature but the label, the time or "
+                "left out: name features only"
             )
-        yield line
+        chosen.add(position)
+    return chosen
+
+
+def listed(name: str, values: Collection[Any]) -> Collection[Any]:
+    """Take a list, and refuse a text: its letters would be taken one by one."""
+    if isinstance(values, str):
+        raise InvalidParameter(f"{name}={show(values)} is not a list: write [{values!r}]")
+    return values
+
+
+def lines_of(path: Path, encoding: str, newline: str | None = None) -> Iterator[str]:
+    """Read a text file line by line; refuse the first line that is not of this encoding.
+
+    What cannot be decoded becomes a surrogate first. This way the line is known: a decoder that
+    fails only knows how many bytes it has read.
+    """
+    # utf-8-sig is UTF-8 with or without a byte order mark.
+    codec = "utf-8-sig" if encoding.lower() in {"utf-8", "utf8"} else encoding
+    try:
+        file = path.open(encoding=codec, errors="surrogateescape", newline=newline)
+    except LookupError:
+        raise InvalidParameter(
+            f"encoding={show(encoding)} is not an encoding that Python knows: try 'utf-8'"
+        ) from None
+    number = 0
+    with file:
+        try:
+            for number, line in enumerate(file, start=1):
+                if not line.isascii() and any("\udc80" <= letter <= "\udcff" for letter in line):
+                    raise _not_text(path, number, encoding)
+                yield line
+        except UnicodeError:
+            raise _not_text(path, number + 1, encoding) from None
+
+
+def _not_text(path: Path, line: int, encoding: str) -> InvalidFile:
+    return InvalidFile(
+        f"{path}, line {line}: not {encoding} text: name the encoding of the file, as in "
+        "encoding='latin-1'",
+        line=line,
+    )
