@@ -14,6 +14,9 @@ the best split for the rows that are there now.
 'yes'
 """
 
+from importlib import import_module
+from typing import Any
+
 from evertree.errors import (
     DuplicateId,
     EmptyTree,
@@ -41,3 +44,21 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+
+_LATER = {  # what not every user needs is imported when it is first asked for, and not before
+    "evaluate": ("evertree.evaluate", None),
+    "streams": ("evertree.streams", None),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, member = _LATER[name]
+    found = import_module(module)
+    return found if member is None else getattr(found, member)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
