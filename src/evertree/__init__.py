@@ -46,7 +46,8 @@ __all__ = [
 __version__ = "0.1.0"
 
 
-_LATER = {  # what not every user needs is imported when it is first asked for, and not before
+# What not every user needs is imported when it is first asked for, and not before.
+_LATER: dict[str, tuple[str, str | None]] = {
     "evaluate": ("evertree.evaluate", None),
     "streams": ("evertree.streams", None),
 }
