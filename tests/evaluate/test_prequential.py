@@ -207,6 +207,8 @@ def test_refitted_refuses():
             Refitted(DecisionTreeClassifier(), every=every)
     model = Refitted(DecisionTreeClassifier(), every=10)
     assert model.label([1.0]) is NO_ANSWER
+    model.insert([1.0], "a")
+    assert model.label([1.0]) == "a", "the first example is fitted at once"
     with pytest.raises(ExampleNotFound):
         model.delete([1.0], 0)
 

@@ -154,7 +154,7 @@ class Refitted:
         self.fits = 0
         self._active = _ActiveSet()
         self._updates = 0
-        self._limit = 0.0  # so many updates may happen before the next fit
+        self._limit: float = 0  # more updates than this, and it is fitted: the first one is
         self._fitted = False
 
     def label(self, x: Row) -> Hashable:
@@ -191,14 +191,12 @@ class Refitted:
 
     def _updated(self) -> None:
         self._updates += 1
-        due = self._updates >= self._limit
-        # The paper's comparison is strict; so many updates are at least that many.
-        if due and (isinstance(self.every, int) or self._updates > self._limit):
+        if self._updates > self._limit:
             self._fit()
 
     def _fit(self) -> None:
         self._updates = 0
-        self._limit = self.every if isinstance(self.every, int) else self.every * len(self)
+        self._limit = self.every - 1 if isinstance(self.every, int) else self.every * len(self)
         self._fitted = len(self) > 0
         if self._fitted:
             self.estimator.fit(*self._active.table())
