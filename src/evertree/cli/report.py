@@ -117,12 +117,12 @@ def _comparison(results: list[Result]) -> str:
             f"{result.scores.score:.4f}",
             f"{result.accuracy:.4f}",
             f"{result.kappa:.4f}",
-            f"{result.learn_us:.2f}",
+            f"{result.learn_us_per_example:.2f}",
             f"{result.label_us:.2f}",
         ]
         for result in results
     ]
-    head = ["model", _f1_name(results[0]), "accuracy", "kappa", "µs per update", "µs per label"]
+    head = ["model", _f1_name(results[0]), "accuracy", "kappa", "µs to learn a row", "to label it"]
     return _table(head, rows, "ours")
 
 

@@ -261,15 +261,15 @@ def _check_judged(result: Result, source: Source) -> None:
 def _tell(results: list[Result], audit: Audit, tree: EverTree) -> None:
     stats = tree.stats()
     say = sys.stdout.write
-    say(f"{'':24} {'F1':>7} {'accuracy':>9} {'kappa':>7} {'µs/update':>10} {'µs/label':>9}\n")
+    say(f"{'':24} {'F1':>7} {'accuracy':>9} {'kappa':>7} {'µs to learn':>12} {'to label':>9}\n")
     for result in results:
         say(
             f"{result.name:24} {result.scores.score:7.4f} {result.accuracy:9.4f} "
-            f"{result.kappa:7.4f} {result.learn_us:10.2f} {result.label_us:9.2f}\n"
+            f"{result.kappa:7.4f} {result.learn_us_per_example:12.2f} {result.label_us:9.2f}\n"
         )
     say(
         f"evertree: {len(tree):,} active rows, {stats['nodes']:,} nodes, depth {stats['depth']}, "
-        f"{stats['rebuilds']:,} rebuilds\n"
+        f"{stats['rebuilds']:,} rebuilds, {results[0].learn_us:.2f} µs per update\n"
         f"certificate: {'holds' if audit.ok else 'BROKEN'}, worst gap {audit.worst_gap:.4f} of "
         f"{tree.limits.max_gap} allowed\n"
     )

@@ -141,6 +141,11 @@ class Result:
         return _per(self.times.learn_s, self.times.updates)
 
     @property
+    def learn_us_per_example(self) -> float:
+        """Microseconds of learning per answer: fair also to models that ignore deletions."""
+        return _per(self.times.learn_s, self.examples)
+
+    @property
     def label_us(self) -> float:
         """Microseconds per answer; nan where there were none."""
         return _per(self.times.label_s, self.examples)
