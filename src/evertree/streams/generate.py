@@ -205,7 +205,7 @@ def led(
 def _exchanged(
     rng: np.random.Generator, places: npt.NDArray[np.int64], moving: int
 ) -> npt.NDArray[np.int64]:
-    after = places.copy()
+    after: npt.NDArray[np.int64] = places.copy()
     shown, idle = rng.permutation(7)[:moving], 7 + rng.permutation(17)[:moving]
     after[shown], after[idle] = places[idle], places[shown]
     return after
