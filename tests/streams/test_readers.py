@@ -145,6 +145,15 @@ def test_csv_chooses_columns(write):
     assert [e.time for e in read_csv(write("t,a,y\n1.5,2,p\n"), label="y", time="t")] == [1.5]
 
 
+def test_csv_a_number_that_means_missing(write):
+    path = write("a,b,y\n-999,1,p\n2,-999,q\n")
+    assert rows(read_csv(path, label="y", missing=["-999"])) == [
+        ([None, 1.0], "p"),
+        ([2.0, None], "q"),
+    ]
+    assert rows(read_csv(path, label="y")) == [([-999.0, 1.0], "p"), ([2.0, -999.0], "q")]
+
+
 def test_csv_without_a_header(write):
     source = read_csv(write("1;2;p\n3;4;q\n"), label="y", names=["a", "b", "y"], delimiter=";")
     assert rows(source) == [([1.0, 2.0], "p"), ([3.0, 4.0], "q")]

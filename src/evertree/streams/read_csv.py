@@ -27,6 +27,7 @@ from evertree.streams.text import (
     TextTable,
     category_columns,
     feature_columns,
+    is_number,
     lines_of,
     listed,
 )
@@ -166,12 +167,4 @@ def _line_of_field(record: Record, position: int) -> int:
 
 def _holds_no_number(texts: Sequence[str], missing: Collection[str]) -> bool:
     present = [text for text in texts if text not in missing]
-    return bool(present) and not any(map(_is_number, present))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return bool(present) and not any(map(is_number, present))

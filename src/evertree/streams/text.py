@@ -57,6 +57,9 @@ class Number:
 
     def read(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
         """Read a column, all at once where nothing is odd about it."""
+        # A text that means missing may look like a number: -999, say.
+        if any(is_number(text) and text in texts for text in self.missing):
+            return self._one_by_one(texts)
         try:
             values = np.array(list(map(float, texts)), dtype=np.float64)
         except ValueError:
@@ -123,6 +126,15 @@ class TimeText:
     def read(self, texts: Sequence[str]) -> list[Time]:
         """Read a column of times; none may be missing."""
         return [_time(text, place) for place, text in enumerate(texts)]
+
+
+def is_number(text: str) -> bool:
+    """Tell whether Python takes a text for a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _number(text: str, place: int) -> float:
