@@ -151,18 +151,24 @@ def _input_model(options: argparse.Namespace) -> InputModel:
     if kind == "window":
         if options.first is not None:
             raise InvalidParameter("--first does not go with a window: the first batch fills it")
-        return sliding_window(_window(options.window))
+        return sliding_window(_window(options.window, options.time))
     if options.window is not None:
         raise InvalidParameter(f"--window does not go with --model {kind}: use --model window")
     return incremental(first) if kind == "incremental" else random_update(0.5, options.seed, first)
 
 
-def _window(text: str) -> int | str:
+def _window(text: str, time: str | None) -> int | str:
     if text == "auto":
         raise InvalidParameter(
             "--window auto is not there yet: give a number of rows (1000) or a time (7d)"
         )
-    return int(text) if text.isdecimal() else text
+    if text.isdecimal():
+        return int(text)
+    if time is None:
+        raise InvalidParameter(
+            f"--window {text} is a time: name the column with the time of each row by --time"
+        )
+    return text
 
 
 def _names(text: str) -> list[str]:
