@@ -22,7 +22,7 @@ SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
 # and the next compilation starts where this one ended.
 INSTALL = $(PIP) install --no-build-isolation -C cmake.define.EVERTREE_WERROR=ON
 
-.PHONY: help demo test check format sanitize core-tests soak clean
+.PHONY: help demo test check format sanitize core-tests soak adversaries clean
 .PHONY: bench bench-peers bench-growth bench-growth-long bench-memory java
 .DELETE_ON_ERROR:
 
@@ -33,6 +33,7 @@ help:
 	@echo "make format    put Python and C++ into the house's style"
 	@echo "make sanitize  tests under the address and undefined-behaviour sanitizers"
 	@echo "make soak      the random tests, for hours"
+	@echo "make adversaries  the paper's lower bounds as a game, counted and plotted"
 	@echo "make bench     speed, as ratios within one run; BENCH_ARGS=--quick for a look"
 	@echo "make clean     remove everything that make made"
 
@@ -78,6 +79,10 @@ soak: $(VENV)/.evertree
 	@seed=$${EVERTREE_SEED:-$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}; \
 	echo "EVERTREE_SEED=$$seed"; \
 	EVERTREE_SOAK=1 EVERTREE_SEED=$$seed $(BIN)/python -m pytest -n $(JOBS) $(SOAK_TESTS)
+
+# The lower bounds of Section 4, played and plotted.
+adversaries: $(VENV)/.evertree
+	PYTHONPATH=paper $(BIN)/python paper/experiments/adversaries.py
 
 # -------------------------------------------------------------------------------------------- benchmarks
 # All of them take about 20 minutes, one of them `make bench BENCH_ARGS=build`, a look at all of them

@@ -14,13 +14,18 @@ the best split for the rows that are there now.
 'yes'
 """
 
+from importlib import import_module
+from typing import Any
+
 from evertree.errors import (
     DuplicateId,
     EmptyTree,
     EvertreeError,
     ExampleNotFound,
     InvalidExample,
+    InvalidFile,
     InvalidParameter,
+    MissingExtra,
 )
 from evertree.tree import Certificate, EverTree
 
@@ -32,8 +37,29 @@ __all__ = [
     "EvertreeError",
     "ExampleNotFound",
     "InvalidExample",
+    "InvalidFile",
     "InvalidParameter",
+    "MissingExtra",
     "__version__",
 ]
 
 __version__ = "0.1.0"
+
+
+# What not every user needs is imported when it is first asked for, and not before.
+_LATER: dict[str, tuple[str, str | None]] = {
+    "evaluate": ("evertree.evaluate", None),
+    "streams": ("evertree.streams", None),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, member = _LATER[name]
+    found = import_module(module)
+    return found if member is None else getattr(found, member)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

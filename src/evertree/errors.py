@@ -12,7 +12,9 @@ __all__ = [
     "EvertreeError",
     "ExampleNotFound",
     "InvalidExample",
+    "InvalidFile",
     "InvalidParameter",
+    "MissingExtra",
 ]
 
 
@@ -36,8 +38,23 @@ class InvalidExample(EvertreeError, ValueError):
     """A row, a label or an id is not what the tree can take in."""
 
 
+class InvalidFile(EvertreeError, ValueError):
+    """A file does not hold what it should. `line` and `column` count from 1; None: not known."""
+
+    def __init__(
+        self, message: str = "", *, line: int | None = None, column: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+
+
 class InvalidParameter(EvertreeError, ValueError):
-    """A tree was asked for with limits that make no sense."""
+    """Something was asked for with parameters that make no sense."""
+
+
+class MissingExtra(EvertreeError, ImportError):
+    """A library is not installed that only some users need; the message names the extra."""
 
 
 class EmptyTree(EvertreeError, LookupError):

@@ -11,7 +11,9 @@ BUILT_INS = {
     "ExampleNotFound": KeyError,
     "DuplicateId": ValueError,
     "InvalidExample": ValueError,
+    "InvalidFile": ValueError,
     "InvalidParameter": ValueError,
+    "MissingExtra": ImportError,
     "EmptyTree": LookupError,
 }
 
@@ -40,3 +42,8 @@ def test_an_error_survives_pickling(name):
     error = pickle.loads(pickle.dumps(getattr(errors, name)("why")))  # noqa: S301
     assert type(error).__name__ == name
     assert str(error) == "why"
+
+
+def test_where_a_file_is_wrong_survives_pickling():
+    error = pickle.loads(pickle.dumps(errors.InvalidFile("why", line=3, column=7)))  # noqa: S301
+    assert (str(error), error.line, error.column) == ("why", 3, 7)
