@@ -14,6 +14,9 @@ the best split for the rows that are there now.
 'yes'
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from evertree.errors import (
     DuplicateId,
     EmptyTree,
@@ -23,6 +26,10 @@ from evertree.errors import (
     InvalidParameter,
 )
 from evertree.tree import Certificate, EverTree
+
+if TYPE_CHECKING:
+    from evertree import river as river
+    from evertree.estimators.sklearn import EverTreeClassifier as EverTreeClassifier
 
 __all__ = [
     "Certificate",
@@ -37,3 +44,21 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+
+_LATER = {  # what needs another library is imported when it is first asked for, and not before
+    "EverTreeClassifier": ("evertree.estimators.sklearn", "EverTreeClassifier"),
+    "river": ("evertree.river", None),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, member = _LATER[name]
+    found = import_module(module)
+    return found if member is None else getattr(found, member)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

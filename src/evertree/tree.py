@@ -26,6 +26,7 @@ from evertree.errors import (
     ExampleNotFound,
     InvalidExample,
 )
+from evertree.frames import matrix
 from evertree.limits import Limits
 
 _ABSENT: Final = object()  # None is a label like any other, so it cannot mean "not given"
@@ -227,7 +228,7 @@ is in can be deleted; compare the values, or delete by the id that insert() retu
         evertree.errors.DuplicateId: ids[0]=1 is in use: an id belongs to one active example; \
 choose another, leave ids out to get free ones, or replace(1, x, y)
         """
-        rows = self._encoder.matrix(X)
+        rows = matrix(self._encoder, X)
         labels = self._encoder.labels(y, len(rows))
         numbers = None if ids is None else self._encoder.ids(ids, len(rows))
         found = self._core.insert_many(rows, labels, numbers)
@@ -272,7 +273,7 @@ choose another, leave ids out to get free ones, or replace(1, x, y)
             raise _no_such_id(int(numbers[position]), f"ids[{position}]")
 
     def _delete_many_values(self, X: Rows, y: Labels) -> None:
-        rows = self._encoder.matrix(X)
+        rows = matrix(self._encoder, X)
         labels = self._encoder.labels(y, len(rows))
         position = self._core.delete_many_values(rows, labels)
         if position >= 0:
@@ -314,7 +315,7 @@ choose another, leave ids out to get free ones, or replace(1, x, y)
         >>> tree.label_many([[20.0], [90.0], [30.0]])
         array([7, 8, 7])
         """
-        found = self._core.label_many(self._encoder.matrix(X))
+        found = self._core.label_many(matrix(self._encoder, X))
         if isinstance(found, tuple):
             codes, labels = found
             return _as_array(labels)[codes]
