@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -53,10 +54,15 @@ def is_frame(table: object) -> bool:
     >>> is_frame([[1.0]]), is_frame(np.ones((1, 1)))
     (False, False)
     """
-    kind = type(table)
-    if not (hasattr(kind, "__arrow_c_stream__") or hasattr(kind, "__dataframe__")):
+    if not _looks_like_frame(table):
         return False  # without asking narwhals, which takes longer to import than a tree to build
-    return bool(_narwhals().dependencies.is_into_dataframe(table))
+    narwhals = _narwhals()
+    return narwhals is not None and bool(narwhals.dependencies.is_into_dataframe(table))
+
+
+def _looks_like_frame(table: object) -> bool:
+    kind = type(table)
+    return hasattr(kind, "__arrow_c_stream__") or hasattr(kind, "__dataframe__")
 
 
 def read_frame(frame: Any) -> list[Column]:
@@ -120,11 +126,24 @@ in row 1: a column is of one kind; turn it into numbers, texts or categories, or
 
 def matrix(encoder: Encoder, X: Rows | Any) -> Floats:
     """Read all rows of a batch, given in any form, as one valid float64 array. O(n·d)."""
+    if _looks_like_frame(X) and _narwhals() is None:
+        return _matrix_of_numbers(encoder, X)
     if not is_frame(X):
         return encoder.matrix(X)
     columns = read_frame(X)
     encoder.check_width(len(columns), "each row of X", X)
     return encoder.matrix(numbers_of(columns, encoder.categorical, len(X)))
+
+
+def _matrix_of_numbers(encoder: Encoder, frame: Any) -> Floats:
+    """Read a DataFrame without narwhals, by way of numpy: columns of numbers, and no others."""
+    try:
+        return encoder.matrix(frame)
+    except InvalidExample as error:
+        raise InvalidExample(
+            f"{error}. Other columns than numbers are read with narwhals, which is not installed: "
+            'pip install "evertree[sklearn]"'
+        ) from error
 
 
 def numbers_of(columns: Sequence[Column], categorical: Iterable[int], n_rows: int) -> Floats:
@@ -260,14 +279,11 @@ def code_of(name: Hashable, category: Any) -> float:
 
 
 def _narwhals() -> Any:
+    """Give the module, or None where it is not installed."""
     try:
-        import narwhals  # noqa: PLC0415  (only who has a DataFrame needs it)
-    except ImportError as error:
-        raise ImportError(
-            "reading a DataFrame takes narwhals, which is not installed: "
-            'pip install "evertree[sklearn]", or hand the rows over as a numpy array'
-        ) from error
-    return narwhals
+        return import_module("narwhals")  # only who has a DataFrame needs it
+    except ImportError:
+        return None
 
 
 def _of_series(series: nw.Series[Any], narwhals: Any) -> Column:
@@ -300,11 +316,9 @@ def _reader(series: nw.Series[Any], narwhals: Any) -> tuple[str, _Reader]:
         return NUMBER, _integers
     if dtype == narwhals.Boolean:
         return NUMBER, lambda _, s: s.cast(narwhals.Int8).cast(narwhals.Float64).to_numpy()
-    if dtype in {narwhals.String, narwhals.Categorical, narwhals.Enum} or isinstance(
-        dtype, narwhals.Enum
-    ):
+    if isinstance(dtype, (narwhals.String, narwhals.Categorical, narwhals.Enum)):
         return CATEGORY, lambda _, s: _as_objects(s.to_list())
-    if dtype in {narwhals.Datetime, narwhals.Date}:
+    if isinstance(dtype, (narwhals.Datetime, narwhals.Date)):
         zoned = getattr(dtype, "time_zone", None) is not None
         return ZONED if zoned else MOMENT, _moments
     if dtype == narwhals.Duration:

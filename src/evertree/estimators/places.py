@@ -100,9 +100,16 @@ class Layout:
     def moved(self, rows: Floats, old: Layout) -> Floats:
         """Move rows of an old layout into this one. O(n·d)."""
         result = np.full((len(rows), self.n_features), np.nan)
-        for name, place in old.places.items():
-            result[:, self.places[name].position] = rows[:, place.position]
+        for name, place in self.places.items():
+            if name in old.places:
+                result[:, place.position] = rows[:, old.places[name].position]
         return result
+
+    def needed(self, rows: Floats) -> Layout:
+        """Give the layout for what is in these rows, with nothing to spare. O(n·d)."""
+        there = [not np.isnan(column).all() for column in rows.T]
+        places = self.places.items()
+        return Layout().with_features({n: p.kind for n, p in places if there[p.position]})
 
     # --- rows
 

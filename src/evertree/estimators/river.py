@@ -142,12 +142,23 @@ class EverTreeClassifier(base.MiniBatchClassifier):
         """Unlearn one row: the name that `utils.Rolling` and `utils.TimeRolling` know."""
         self.unlearn_one(x, y)
 
+    def rebuild(self) -> None:
+        """Make the model what it would be had nothing but the rows that are in ever come.
+
+        O(d·n·(log n + height)). Features that only unlearned rows had are forgotten, too; the
+        digest of `tree` is that of any other model with these rows after its rebuild().
+        """
+        rows, labels, ids = self._ledger.examples()
+        layout = self._layout.needed(rows)
+        self._ledger = self._moved(layout, rows, labels, ids)
+        self._layout = layout
+
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
         """Learn the rows of a DataFrame one after the other: the same as a loop of learn_one.
 
         All or nothing.
         """
-        labels = [_ENCODER.label(label) for label in y.tolist()]
+        labels = [_ENCODER.label(label) for label in _ENCODER.labels(y, len(X))]
         columns = read_frame(X)
         new = [c for c in columns if c.kind != EMPTY and c.name not in self._layout.places]
         kinds = {c.name: CATEGORY if c.name in self._nominal else c.kind for c in new}
@@ -209,10 +220,12 @@ class EverTreeClassifier(base.MiniBatchClassifier):
             layout.categorical == self._layout.categorical
         ):
             return layout, self._ledger
-        rows, labels, ids = self._ledger.examples()
+        return layout, self._moved(layout, *self._ledger.examples())
+
+    def _moved(self, layout: Layout, rows: Floats, labels: list[Any], ids: Any) -> Ledger:
         ledger = Ledger(self._new_tree(layout))
         ledger.insert_many(layout.moved(rows, self._layout), labels, ids)
-        return layout, ledger
+        return ledger
 
     def _new_tree(self, layout: Layout) -> EverTree:
         return EverTree(

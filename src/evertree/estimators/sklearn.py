@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -167,6 +167,8 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._categorical = self._categorical_positions()
         self._classes_fixed = classes is not None
         self.classes_ = _classes(labels if classes is None else _flat(classes))
+        if classes is not None:
+            self._know_labels(labels)
         self._ledger = Ledger(self._new_tree())
         rows = self._numbers(columns, n_rows)
         self._insert(rows, labels, ids, window)
@@ -184,6 +186,7 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"classes={show(classes)} are not those of the first call "
                 f"({show(self.classes_.tolist())}): leave classes out after the first call"
             )
+        self._know_labels(labels)
         self._insert(rows, labels, ids, window)
 
     def _insert(
@@ -192,7 +195,6 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_consistent_length(rows, labels)
         if ids is not None:
             ids = Encoder(1).ids(ids, len(rows))
-        self._know_labels(labels)
         ledger = self._ledger
         self._descent = None
         keep = slice(None) if window is None else slice(-window, None)
@@ -320,6 +322,8 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any, *, reset: bool) -> tuple[list[Column] | npt.NDArray[Any], int]:
         """Read X as columns, or as an array of numbers where it is one; watch names and width."""
+        if not reset and self._is_as_known(X):
+            return X, len(X)
         if _is_list_of_dicts(X):
             columns = read_dicts(X)
             self._check_names([column.name for column in columns], reset=reset)
@@ -343,6 +347,17 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ensure_all_finite=False,  # the tree takes nan, and refuses infinities by place
         )
         return (read_objects(array) if objects else array), len(array)
+
+    def _is_as_known(self, X: Any) -> bool:
+        """Tell whether there is nothing that scikit-learn's checks, 100 µs, would find."""
+        return (
+            type(X) is np.ndarray
+            and X.dtype.kind in "biuf"
+            and X.ndim == 2
+            and X.shape[0] > 0
+            and X.shape[1] == self.n_features_in_
+            and not hasattr(self, "feature_names_in_")
+        )
 
     def _numbers(self, columns: list[Column] | npt.NDArray[Any], n_rows: int) -> Floats:
         if not isinstance(columns, list):
@@ -386,7 +401,7 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if all(member in positions for member in members.tolist()):
                 return [positions[member] for member in members.tolist()]
         if members.ndim == 1 and (members.dtype.kind in "iu" or not members.size):
-            return list(members)  # EverTree says what is wrong with a position
+            return [int(member) for member in members]  # EverTree checks them
         raise InvalidParameter(
             f"categorical_features={show(asked)} is neither 'from_dtype' nor None nor a list of "
             f"positions or names of features, nor a mask: the features are {show(names)}"
@@ -423,6 +438,8 @@ def _all_or_nothing(model: EverTreeClassifier) -> Iterator[None]:
 
 def _flat(y: Any) -> npt.NDArray[Any]:
     """Read labels, flat. Those that numpy would turn into something else stay what they are."""
+    if type(y) is np.ndarray and y.ndim == 1:
+        return y
     if isinstance(y, (list, tuple)):
         types = set(map(type, y))
         alike = types <= {str} or not types.isdisjoint({list, np.ndarray})
@@ -446,11 +463,15 @@ def _joined(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _checked_labels(y: Any) -> npt.NDArray[Any]:
     """Read labels: those scikit-learn knows as it does, and any other hashable as an object."""
     labels = _flat(y)
-    if labels.dtype == object and not all(isinstance(label, str) for label in labels):
+    if labels.dtype == object:
+        try:
+            different: Iterable[Any] = set(labels.tolist())
+        except Exception:  # noqa: BLE001  (one cannot be hashed: the encoder will say which)
+            different = labels
         encoder = Encoder(1)
-        for label in labels:
+        for label in different:
             encoder.label(label)
-    else:
+    elif labels.dtype.kind not in "biuSU":  # these can be nothing but classes
         assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
     return labels
@@ -458,9 +479,9 @@ def _checked_labels(y: Any) -> npt.NDArray[Any]:
 
 def _classes(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Sort the different labels, in the order in which the tree breaks ties."""
-    if labels.dtype != object:
-        return np.unique(labels)
     different = list(dict.fromkeys(labels.tolist()))
+    if labels.dtype != object:
+        return np.sort(np.array(different, dtype=labels.dtype))
     return _objects([different[rank] for rank in Encoder(1).order(different)])
 
 
