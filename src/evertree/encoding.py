@@ -82,7 +82,7 @@ numbers from 0 to 2**53 - 1, texts, or nan where missing; number the categories 
     def row(self, x: Row) -> Floats:
         """One valid row as float64, contiguous. O(d)."""
         values = self._values(x, "x")
-        self._check(values.reshape(1, -1), lambda _, j: f"x[{j}]")
+        self.check(values.reshape(1, -1), lambda _, j: f"x[{j}]")
         return values
 
     def matrix(self, X: Rows) -> Floats:
@@ -93,7 +93,7 @@ numbers from 0 to 2**53 - 1, texts, or nan where missing; number the categories 
         else:
             rows = [self._values(x, f"X[{i}]") for i, x in enumerate(batch.members)]
             values = np.array(rows, dtype=np.float64).reshape(len(rows), self._n_features)
-        self._check(values, lambda i, j: f"X[{i}][{j}]")
+        self.check(values, lambda i, j: f"X[{i}][{j}]")
         return values
 
     def _values(self, x: Row, place: str) -> Floats:
@@ -137,7 +137,8 @@ numbers from 0 to 2**53 - 1, texts, or nan where missing; number the categories 
                 f"{self._n_features}; give as many, with nan where one is missing"
             )
 
-    def _check(self, values: Floats, place: Callable[[int, int], str]) -> None:
+    def check(self, values: Floats, place: Callable[[int, int], str]) -> None:
+        """Refuse infinities, and codes that are none, by the place of row and feature. O(n·d)."""
         infinite = np.isinf(values)
         if infinite.any():
             i, j = _first(infinite)
@@ -176,7 +177,7 @@ numbers from 0 to 2**53 - 1, texts, or nan where missing; number the categories 
             raise
         except Exception as error:
             raise InvalidExample(
-                f"label {show(y)} cannot be hashed ({_say(error)}): {_A_LABEL}"
+                f"label {show(y)} cannot be hashed ({say(error)}): {_A_LABEL}"
             ) from error
         try:
             good = _equals_itself(label)
@@ -184,7 +185,7 @@ numbers from 0 to 2**53 - 1, texts, or nan where missing; number the categories 
             raise
         except Exception as error:
             raise InvalidExample(
-                f"label {show(y)} cannot be compared ({_say(error)}): {_A_LABEL}"
+                f"label {show(y)} cannot be compared ({say(error)}): {_A_LABEL}"
             ) from error
         if not good:
             raise InvalidExample(
@@ -324,7 +325,7 @@ def _read(values: Iterable[Any], place: str, length: int) -> Iterator[Any]:
 
 def _unreadable(values: object, place: str, error: Exception) -> InvalidExample:
     return InvalidExample(
-        f"{place} is {show(values)}, which cannot be read ({_say(error)}): "
+        f"{place} is {show(values)}, which cannot be read ({say(error)}): "
         "give a list, a tuple or a numpy array"
     )
 
@@ -537,8 +538,9 @@ def show(value: object) -> str:
         return f"a {type(value).__name__} that cannot be shown"
 
 
-def _say(error: Exception) -> str:
+def say(error: Exception) -> str:
+    """Write an error for a message: short, and without failing."""
     try:
-        return f"{type(error).__name__}: {str(error)[:100]}"
+        return f"{type(error).__name__}: {' '.join(str(error).split())[:100]}"
     except Exception:  # noqa: BLE001  (likewise)
         return type(error).__name__

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evertree.encoding import WHOLE_LIMIT, Encoder, Floats, Rows, category_code, number, show
-from evertree.errors import InvalidExample
+from evertree.encoding import WHOLE_LIMIT, Encoder, Floats, Rows, category_code, number, say, show
+from evertree.errors import EvertreeError, InvalidExample
 
 if TYPE_CHECKING:
-    import narwhals as nw
+    import narwhals.stable.v2 as nw
 
 NUMBER: Final = "number"
 MOMENT: Final = "moment"
@@ -68,8 +68,16 @@ def _looks_like_frame(table: object) -> bool:
 def read_frame(frame: Any) -> list[Column]:
     """Read a DataFrame, column by column. O(n·d)."""
     narwhals = _narwhals()
-    table = narwhals.from_native(frame, eager_only=True)
-    return [_of_series(series, narwhals) for series in table.iter_columns()]
+    try:
+        table = narwhals.from_native(frame, eager_only=True)
+        return [_of_series(series, narwhals) for series in table.iter_columns()]
+    except (EvertreeError, MemoryError):
+        raise
+    except Exception as error:
+        raise InvalidExample(
+            f"X cannot be read ({say(error)}): "
+            "a table has columns of different names, each of one plain type"
+        ) from error
 
 
 def read_dicts(rows: Sequence[Mapping[Hashable, Any]]) -> list[Column]:
@@ -132,7 +140,7 @@ def matrix(encoder: Encoder, X: Rows | Any) -> Floats:
         return encoder.matrix(X)
     columns = read_frame(X)
     encoder.check_width(len(columns), "each row of X", X)
-    return encoder.matrix(numbers_of(columns, encoder.categorical, len(X)))
+    return numbers_of(columns, encoder.categorical, len(X))
 
 
 def _matrix_of_numbers(encoder: Encoder, frame: Any) -> Floats:
@@ -147,7 +155,7 @@ def _matrix_of_numbers(encoder: Encoder, frame: Any) -> Floats:
 
 
 def numbers_of(columns: Sequence[Column], categorical: Iterable[int], n_rows: int) -> Floats:
-    """Give the columns as one float64 array, with codes in the categorical ones. O(n·d).
+    """Give the columns as one valid float64 array, with codes in the categorical ones. O(n·d).
 
     >>> numbers_of([of_values("age", [31, 62]), of_values("city", ["Oslo", None])], [1], 2).shape
     (2, 2)
@@ -157,11 +165,14 @@ def numbers_of(columns: Sequence[Column], categorical: Iterable[int], n_rows: in
     evertree.errors.InvalidExample: column 'city' has categories ('Oslo', ...) and is not a \
 categorical feature: name it as one, or turn it into numbers
     """
-    codes_in = set(categorical)
-    # By column, as they come; the core wants rows, and the encoder turns the whole at once.
-    values = np.empty((n_rows, len(columns)), order="F")
+    positions = sorted(categorical)
+    # Filled by column, as they come, and turned at once: the core wants rows.
+    by_column = np.empty((len(columns), n_rows))
     for j, column in enumerate(columns):
-        values[:, j] = codes(column) if j in codes_in else _numbers(column)
+        by_column[j] = codes(column) if j in positions else _numbers(column)
+    values = np.ascontiguousarray(by_column.T)
+    names = [show(column.name) for column in columns]
+    Encoder(len(columns), positions).check(values, lambda i, j: f"column {names[j]} in row {i}")
     return values
 
 
@@ -281,7 +292,7 @@ def code_of(name: Hashable, category: Any) -> float:
 def _narwhals() -> Any:
     """Give the module, or None where it is not installed."""
     try:
-        return import_module("narwhals")  # only who has a DataFrame needs it
+        return import_module("narwhals.stable.v2")  # only who has a DataFrame needs it
     except ImportError:
         return None
 

@@ -16,6 +16,7 @@ from evertree import EverTree, EverTreeClassifier, ExampleNotFound, InvalidExamp
 from evertree.encoding import category_code
 from evertree.frames import is_frame, read_frame
 
+NAN = float("nan")
 UTC = dt.timezone.utc
 BORN = dt.datetime(1990, 1, 2, 3, 4, 5, 6)
 COLUMNS = {
@@ -213,6 +214,22 @@ def test_a_column_that_cannot_be_read_is_named(case, library):
     assert len(tree) == 0
 
 
+def test_a_value_that_the_tree_refuses_is_named_too():
+    for frame, categorical, says in [
+        (pd.DataFrame({"a": [1, np.inf]}), [], "column 'a' in row 1 is inf"),
+        (pl.DataFrame({"a": [1, 2], "b": [3, -1]}), [1], "column 'b' in row 1 is -1.0: feature 1"),
+    ]:
+        with pytest.raises(InvalidExample, match=says):
+            EverTreeClassifier(categorical_features=categorical).fit(frame, [0, 1])
+        with pytest.raises(InvalidExample, match=says):
+            EverTree(len(frame.columns), categorical).insert_many(frame, [0, 1])
+
+
+def test_names_that_come_twice_are_refused():
+    with pytest.raises(InvalidExample, match=r"X cannot be read \(DuplicateError.*'a' 2 times"):
+        EverTree(2).insert_many(pd.DataFrame([[1, 2]], columns=["a", "a"]), [0])
+
+
 OBJECTS = {
     "mixed": ([1, "a"], "has a number (1) in row 0 and a category ('a') in row 1"),
     "moments of two kinds": (
@@ -308,8 +325,7 @@ def test_what_is_a_frame():
         ("river", "from evertree.river import EverTreeClassifier", "evertree[river]"),
         (
             "narwhals",
-            "import pandas as pd; f = pd.DataFrame({'a': [1], 'b': [.5]}); t = evertree.EverTree(2);"
-            + "t.insert_many(f, [0]); t.insert_many(f.astype(str), [0])",
+            "import pandas; t = evertree.EverTree(1); t.insert_many(pandas.DataFrame(['a']), [0])",
             "evertree[sklearn]",
         ),
     ],
@@ -323,6 +339,15 @@ def test_a_missing_extra_is_named(missing, code, says):
     last = result.stderr.splitlines()[-1]
     assert last.startswith(("ImportError: ", "evertree.errors.InvalidExample: "))
     assert says in last
+
+
+def test_numbers_are_read_without_narwhals(monkeypatch):
+    monkeypatch.setitem(sys.modules, "narwhals.stable.v2", None)
+    tree = EverTree(2)
+    tree.insert_many(pd.DataFrame({"a": [1, 2], "b": [0.5, NAN]}), [0, 1])
+    tree.insert_many(pl.DataFrame({"a": [1, 2], "b": [0.5, None]}), [0, 1])
+    assert tree.example(1)[0].tolist()[0] == 2
+    assert len(tree) == 4
 
 
 def test_importing_evertree_imports_nothing_else_and_is_quick():

@@ -1,5 +1,6 @@
 """EverTreeClassifier is a scikit-learn classifier, and the same tree as EverTree."""
 
+import datetime as dt
 import io
 import os
 import pickle
@@ -280,6 +281,9 @@ LABELS = {
     "None and text": [None, "no", None],
     "ints and text": [1, "no", 1],
     "objects": as_objects((1, 2), "x", (1, 2)),
+    "datetime64": np.array(["2020-01-01", "2021-01-01", "2020-01-01"], dtype="M8[ns]"),
+    "pandas moments": pd.Series(pd.to_datetime(["2020-01-01", "2021-01-01", "2020-01-01"])),
+    "dates": [dt.date(2020, 1, 1), dt.date(2021, 1, 1), dt.date(2020, 1, 1)],
 }
 
 

@@ -132,7 +132,8 @@ class EverTreeClassifier(base.MiniBatchClassifier):
         label = _ENCODER.label(y)
         self._ledger.delete(self._layout.row(x), label)
         self._labels[label] -= 1
-        self._labels += Counter()  # a label without examples is forgotten
+        if not self._labels[label]:
+            del self._labels[label]
 
     def update(self, x: Features, y: Hashable) -> None:
         """Learn one row: the name that `utils.Rolling` and `utils.TimeRolling` know."""
@@ -215,7 +216,7 @@ class EverTreeClassifier(base.MiniBatchClassifier):
 
     def _with_features(self, kinds: Mapping[Hashable, str]) -> tuple[Layout, Ledger]:
         """Give layout and tree with places for these features too; nothing of ours is changed."""
-        layout = self._layout.with_features(kinds)
+        layout = self._layout.with_features(kinds) if kinds else self._layout
         if layout.n_features == self._layout.n_features and (
             layout.categorical == self._layout.categorical
         ):

@@ -49,8 +49,8 @@ except ImportError as error:
         'pip install "evertree[sklearn]"'
     ) from error
 
-# Up to so many rows, asking the core row by row is quicker than laying the tree out in arrays.
-_FEW_ROWS = 100
+# Up to so many rows, asking the core row by row is quicker than numpy's way down.
+_FEW_ROWS = 50
 _NUMBERS = (bool, int, float, np.bool_, np.number)
 
 
@@ -250,17 +250,23 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Floats:
         """Give the share of each of `classes_` in the leaf of every row. O(n·(depth + classes)).
 
-        The first large call after an update lays the tree out in arrays, O(nodes · classes).
+        The first call for many rows after an update lays the tree out in arrays, in addition
+        O(nodes · classes).
         """
         check_is_fitted(self)
         rows = self._rows(X)
-        if len(rows) > _FEW_ROWS and len(self.tree_):
+        if len(self.tree_) and not self._quicker_by_row(len(rows)):
             return self._arrays().shares(rows)
         classes = self.classes_.tolist()
         counts = [self.tree_.label_counts(row) for row in rows]
         found = np.array([[c.get(label, 0) for label in classes] for c in counts], dtype=np.float64)
         shares: Floats = found / found.sum(axis=1, keepdims=True)
         return shares
+
+    def _quicker_by_row(self, n_rows: int) -> bool:
+        # Laying a node out takes about half as long as asking for a row.
+        new = self._descent is None
+        return n_rows <= _FEW_ROWS or (new and 2 * n_rows < self.tree_.stats()["nodes"])
 
     def apply(self, X: Any) -> Positions:
         """Give the leaf of every row, as its position in `tree_.nodes()`. O(n·depth).
@@ -438,17 +444,19 @@ def _all_or_nothing(model: EverTreeClassifier) -> Iterator[None]:
 
 def _flat(y: Any) -> npt.NDArray[Any]:
     """Read labels, flat. Those that numpy would turn into something else stay what they are."""
-    if type(y) is np.ndarray and y.ndim == 1:
+    if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biufSUO":
         return y
     if isinstance(y, (list, tuple)):
         types = set(map(type, y))
         alike = types <= {str} or not types.isdisjoint({list, np.ndarray})
         if not alike and any(not issubclass(t, _NUMBERS) for t in types):
             return _objects(y)
-    return np.asarray(column_or_1d(y, warn=True))
+    flat = np.asarray(column_or_1d(y, warn=True))
+    # A moment of numpy's is another thing as a member of a list: it stays what it is.
+    return _objects(flat) if flat.dtype.kind in "MmT" else flat
 
 
-def _objects(values: Sequence[Any]) -> npt.NDArray[Any]:
+def _objects(values: Sequence[Any] | npt.NDArray[Any]) -> npt.NDArray[Any]:
     objects = np.empty(len(values), dtype=object)
     for position, value in enumerate(values):  # one by one: a tuple is a label, not a row
         objects[position] = value
