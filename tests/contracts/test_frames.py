@@ -293,6 +293,8 @@ def test_dicts_are_watched_as_names_are():
         model.predict([{"c": 1}])
     with pytest.raises(InvalidExample, match=r"X\[1\] is \[1, 2\]"):
         model.predict([{"a": 1}, [1, 2]])
+    assert model.predict([{}]).tolist() == model.predict([{"a": None}]).tolist()
+    assert EverTreeClassifier().fit([[1.0]], [0]).predict([{}]).tolist() == [0]
     with pytest.raises(InvalidExample, match="names of features are texts"):
         EverTreeClassifier().fit([{1: 2}], [0])
 

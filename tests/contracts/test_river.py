@@ -13,6 +13,7 @@ from river import checks, compose, datasets, evaluate, metrics, preprocessing, u
 import evertree
 from evertree import EverTree, ExampleNotFound, InvalidExample, InvalidParameter
 from evertree.encoding import category_code
+from evertree.estimators.ledger import Ledger
 from evertree.river import EverTreeClassifier
 
 NAN = float("nan")
@@ -267,13 +268,36 @@ def test_a_batch_is_learned_whole_or_not_at_all():
     model = EverTreeClassifier()
     model.learn_many(pd.DataFrame({"a": [1.0, 2.0]}), pd.Series([0, 1]))
     state = pickle.dumps(model)
-    for values, labels in [([1.0, math.inf], [0, 1]), ([1.0, 2.0], [0, NAN]), (["x", "y"], [0, 1])]:
-        with pytest.raises(InvalidExample):
+    for values, labels, says in [
+        ([1.0, math.inf], [0, 1], "feature 'a' in row 1 is inf"),
+        ([1.0, 2.0], [0, NAN], "label nan"),
+        (["x", "y"], [0, 1], "feature 'a' is a category, and was a number"),
+    ]:
+        with pytest.raises(InvalidExample, match=says):
             model.learn_many(pd.DataFrame({"a": values, "b": [1, 2]}), pd.Series(labels))
         assert pickle.dumps(model) == state
     with pytest.raises(InvalidExample, match="2 rows"):
         model.learn_many(pd.DataFrame({"a": [1.0, 2.0]}), pd.Series([0]))
     assert pickle.dumps(model) == state
+
+
+def test_an_interrupted_batch_is_taken_back(monkeypatch):
+    model = EverTreeClassifier()
+    model.learn_many(pd.DataFrame({"a": [1.0, 2.0]}), pd.Series([0, 1]))
+    state = pickle.dumps(model)
+    insert, calls = Ledger.insert, []
+
+    def interrupted(self, x, y):
+        calls.append(x)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return insert(self, x, y)
+
+    monkeypatch.setattr(Ledger, "insert", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.learn_many(pd.DataFrame({"a": [3.0] * 5}), pd.Series([2] * 5))
+    assert pickle.dumps(model) == state
+    assert model.predict_proba_one({"a": 1.0}).keys() == {0, 1}
 
 
 def test_nominal_numbers_are_the_same_in_batches():

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evertree.encoding import Floats, show, token
+from evertree.encoding import Encoder, Floats, show, token
 from evertree.errors import InvalidExample
 from evertree.frames import (
     CATEGORY,
@@ -127,12 +127,16 @@ class Layout:
         return row
 
     def matrix(self, columns: Sequence[Column], n_rows: int) -> Floats:
-        """Put columns into their places; leave out those that have none. O(n·d)."""
+        """Put columns into their places; leave out those that have none. All valid. O(n·d)."""
         result = np.full((n_rows, self.n_features), np.nan)
         for column in columns:
             place = self.places.get(column.name)
             if place is not None and column.kind != EMPTY:
                 result[:, place.position] = _values(column, place.kind)
+        name_at = {place.position: name for name, place in self.places.items()}
+        Encoder(self.n_features, self.categorical).check(
+            result, lambda i, j: f"feature {show(name_at[j])} in row {i}"
+        )
         return result
 
 

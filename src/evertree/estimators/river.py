@@ -169,7 +169,7 @@ class EverTreeClassifier(base.MiniBatchClassifier):
         try:
             for row, label in zip(rows, labels, strict=True):
                 learned.append(ledger.insert(row, label))
-        except BaseException:
+        except BaseException:  # Ctrl-C, or no memory: the rows themselves are valid
             ledger.delete_many(ids=learned)
             raise
         self._layout, self._ledger = layout, ledger

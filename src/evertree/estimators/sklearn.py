@@ -52,6 +52,7 @@ except ImportError as error:
 # Up to so many rows, asking the core row by row is quicker than numpy's way down.
 _FEW_ROWS = 50
 _NUMBERS = (bool, int, float, np.bool_, np.number)
+_TAKE_NUMBERS = frozenset({NUMBER, CATEGORY, EMPTY})
 
 
 class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -178,9 +179,9 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         columns, n_rows = self._read(X, reset=False)
         rows = self._numbers(columns, n_rows)
         labels = _checked_labels(y)
-        found = _kinds(columns, self.n_features_in_)
-        # What a column holds may show later than the column.
-        self._kinds = [f if k == EMPTY else k for k, f in zip(self._kinds, found, strict=True)]
+        if EMPTY in self._kinds:  # what a column holds may show later than the column
+            found = _kinds(columns, self.n_features_in_)
+            self._kinds = [f if k == EMPTY else k for k, f in zip(self._kinds, found, strict=True)]
         if classes is not None and set(_flat(classes).tolist()) != set(self.classes_.tolist()):
             raise InvalidParameter(
                 f"classes={show(classes)} are not those of the first call "
@@ -209,12 +210,13 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise
 
     def _know_labels(self, labels: npt.NDArray[Any]) -> None:
-        unknown = set(labels.tolist()) - set(self.classes_.tolist())
-        if not unknown:
+        found, known = labels.tolist(), set(self.classes_.tolist())
+        if known.issuperset(found):
             return
         if self._classes_fixed:
+            unknown = next(label for label in found if label not in known)
             raise InvalidExample(
-                f"label {show(next(iter(unknown)))} is not one of the classes "
+                f"label {show(unknown)} is not one of the classes "
                 f"{show(self.classes_.tolist())} that the first partial_fit was given: "
                 "name all of them there, or none"
             )
@@ -336,8 +338,7 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if not reset:
                 by_name = {column.name: column for column in columns}
                 nothing = np.full(len(X), np.nan)
-                names = self.feature_names_in_.tolist()
-                columns = [by_name.get(name, Column(name, EMPTY, nothing)) for name in names]
+                columns = [by_name.get(n, Column(n, EMPTY, nothing)) for n in self._names()]
             return columns, len(X)
         if is_frame(X):
             validate_data(self, X, "no_validation", reset=reset, skip_check_array=True)
@@ -367,8 +368,9 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _numbers(self, columns: list[Column] | npt.NDArray[Any], n_rows: int) -> Floats:
         if not isinstance(columns, list):
-            for name, kind in zip(self._names(), self._kinds, strict=True):
-                _check_kind(name, kind, NUMBER)
+            if not _TAKE_NUMBERS.issuperset(self._kinds):
+                for name, kind in zip(self._names(), self._kinds, strict=True):
+                    _check_kind(name, kind, NUMBER)
             return columns
         for column, kind in zip(columns, self._kinds, strict=True):
             _check_kind(column.name, kind, column.kind)
@@ -507,7 +509,8 @@ def _kinds(columns: list[Column] | npt.NDArray[Any], n_features: int) -> list[st
 
 
 def _check_kind(name: Hashable, known: str, found: str) -> None:
-    # Any value can be a category, and a column without values can be anything.
+    # Any value can be a category, and a column without values can be anything. A category where
+    # none is known is refused with its name when it is to become a number.
     if known != found and known not in {CATEGORY, EMPTY} and found not in {CATEGORY, EMPTY}:
         raise InvalidExample(
             f"column {show(name)} is a {found}, and was a {known} in fit: "
