@@ -112,6 +112,29 @@ def test_an_emptied_leaf_answers_with_its_ancestor():
     assert model.predict_proba(many)[0].tolist() == [0.0, 1.0, 0.0]
 
 
+def test_arrays_follow_the_tree():
+    """Whatever changes the tree, and whoever does it, the next answer is that of the new tree."""
+    X, y = random_rows(11, 600, missing=0)
+    model = EverTreeClassifier().fit(X[:300], y[:300])
+    for change in (
+        lambda: model.partial_fit(X[300:], y[300:]),
+        model.tree_.rebuild,
+        lambda: model.forget(X[:200], y[:200]),
+        lambda: model.partial_fit([[9.0, 9.0, 9.0]], [7]),
+        lambda: model.tree_.replace(next(i for i in range(200, 900) if i in model.tree_), X[5], 1),
+        lambda: model.fit(X[100:400], y[100:400]),
+        lambda: model.fit(X[100:400], 2 - y[100:400]),
+    ):
+        before = dict(vars(model))
+        model.predict_proba(X)
+        model.apply(X)
+        assert vars(model) == before
+        change()
+        by_row = np.concatenate([model.predict_proba(X[i : i + 1]) for i in range(600)])
+        assert model.predict_proba(X).tolist() == by_row.tolist()
+        assert len(model.tree_.nodes()) == model.decision_path(X).shape[1]
+
+
 def test_leaves_paths_and_sizes():
     X, y = random_rows(3, 300)
     model = EverTreeClassifier(categorical_features=[2]).fit(X, y)
@@ -372,6 +395,18 @@ def test_n_jobs_changes_nothing_but_time(n_jobs):
     X, y = random_rows(9, 200)
     model = EverTreeClassifier(n_jobs=n_jobs).fit(X, y)
     assert model.tree_.digest() == bare(X, y).digest()
+
+
+def test_n_jobs_reaches_a_tree_that_takes_it(monkeypatch):
+    class Parallel(EverTree):
+        def __init__(self, *limits, n_jobs=None, **more):
+            super().__init__(*limits, **more)
+            given.append(n_jobs)
+
+    given = []
+    monkeypatch.setattr("evertree.estimators.sklearn.EverTree", Parallel)
+    EverTreeClassifier(n_jobs=2).fit([[1.0]], [0])
+    assert given == [2]
 
 
 # --- in company

@@ -1,4 +1,4 @@
-"""A tree, and the order in which its examples came.
+"""A tree, the order in which its examples came, and the tree in arrays while it lasts.
 
 The order is what a window and a copy need: which example is the oldest, and with which examples the
 same tree can be made again. Ids are appended when they come; one whose example has gone stays until
@@ -10,12 +10,13 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections import deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from evertree.estimators.descend import Descent
 from evertree.tree import EverTree
 
 if TYPE_CHECKING:
@@ -33,11 +34,13 @@ class Ledger:
     [0, 2]
     """
 
-    __slots__ = ("_arrivals", "tree")
+    __slots__ = ("_arrivals", "_descent", "_descent_of", "tree")
 
     def __init__(self, tree: EverTree) -> None:
         self.tree = tree
         self._arrivals: deque[int] = deque()
+        self._descent: Descent | None = None
+        self._descent_of: object = None  # the state that it shows
 
     def insert(self, x: Any, y: Hashable) -> int:
         """Take one example in, as EverTree.insert does; return its id."""
@@ -83,6 +86,19 @@ class Ledger:
         width = self.tree.limits.n_features
         rows = np.array([x for x, _ in examples], dtype=np.float64).reshape(len(ids), width)
         return rows, [y for _, y in examples], np.array(ids, dtype=np.int64)
+
+    def descent(self, classes: Sequence[Hashable]) -> Descent:
+        """Give the tree as arrays, laid out anew if it has changed. O(nodes · labels)."""
+        # Whatever changes the tree is counted, also what is done to it without us.
+        state = self.tree.stats(), list(classes)
+        if self._descent is None or self._descent_of != state:
+            self._descent = Descent(self.tree, classes)
+            self._descent_of = state
+        return self._descent
+
+    def has_descent(self, classes: Sequence[Hashable]) -> bool:
+        """Tell whether the tree is laid out already. O(nodes)."""
+        return self._descent_of == (self.tree.stats(), list(classes))
 
     def _living(self) -> Iterator[int]:
         return (i for i in self._arrivals if i in self.tree)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from evertree.encoding import Encoder, Floats, show
 from evertree.errors import ExampleNotFound
-from evertree.estimators.descend import Descent
 from evertree.estimators.ledger import Ledger
 from evertree.estimators.places import Layout
 from evertree.frames import CATEGORY, EMPTY, is_missing, kind_of, read_frame
@@ -201,7 +200,7 @@ class EverTreeClassifier(base.MiniBatchClassifier):
         import pandas as pd  # noqa: PLC0415  (river itself works without)
 
         labels = list(self._labels)
-        shares = Descent(self.tree, labels).shares(self._matrix(X)) if labels else None
+        shares = self._ledger.descent(labels).shares(self._matrix(X)) if labels else None
         return pd.DataFrame(shares, columns=labels, index=X.index)
 
     def _matrix(self, X: pd.DataFrame) -> Floats:

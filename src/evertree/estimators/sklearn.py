@@ -10,14 +10,13 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evertree.encoding import Encoder, Floats, Ids, show
 from evertree.errors import InvalidExample, InvalidParameter
-from evertree.estimators.descend import Descent, Positions
 from evertree.estimators.ledger import Ledger
 from evertree.frames import (
     CATEGORY,
@@ -49,6 +48,9 @@ except ImportError as error:
         'pip install "evertree[sklearn]"'
     ) from error
 
+if TYPE_CHECKING:
+    from evertree.estimators.descend import Descent, Positions
+
 # Up to so many rows, asking the core row by row is quicker than numpy's way down.
 _FEW_ROWS = 50
 _NUMBERS = (bool, int, float, np.bool_, np.number)
@@ -78,8 +80,6 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> model.predict([[62]]), model.certify().ok
     (array(['buys'], dtype='<U6'), True)
     """
-
-    _descent: Descent | None  # the tree in arrays, until the next update
 
     def __init__(
         self,
@@ -155,7 +155,6 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InvalidExample(
                 "forget() takes either X and y, to forget rows by value, or ids alone"
             )
-        self._descent = None
         return self
 
     def _learn_first(self, X: Any, y: Any, classes: Any, ids: Ids | None) -> None:
@@ -197,7 +196,6 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if ids is not None:
             ids = Encoder(1).ids(ids, len(rows))
         ledger = self._ledger
-        self._descent = None
         keep = slice(None) if window is None else slice(-window, None)
         surplus = 0 if window is None else len(ledger.tree) + min(len(rows), window) - window
         old = ledger.oldest(max(surplus, 0))
@@ -266,9 +264,12 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return shares
 
     def _quicker_by_row(self, n_rows: int) -> bool:
+        if n_rows <= _FEW_ROWS:
+            return True
+        if self._ledger.has_descent(self.classes_.tolist()):
+            return False
         # Laying a node out takes about half as long as asking for a row.
-        new = self._descent is None
-        return n_rows <= _FEW_ROWS or (new and 2 * n_rows < self.tree_.stats()["nodes"])
+        return 2 * n_rows < self.tree_.stats()["nodes"]
 
     def apply(self, X: Any) -> Positions:
         """Give the leaf of every row, as its position in `tree_.nodes()`. O(n·depth).
@@ -318,9 +319,7 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._ledger.tree
 
     def _arrays(self) -> Descent:
-        if self._descent is None:
-            self._descent = Descent(self.tree_, self.classes_.tolist())
-        return self._descent
+        return self._ledger.descent(self.classes_.tolist())
 
     # --- reading X
 
@@ -421,13 +420,6 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is made again on demand."""
-        state = dict(super().__getstate__())
-        if "_descent" in state:
-            state["_descent"] = None
-        return state
 
 
 @contextlib.contextmanager
