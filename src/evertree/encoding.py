@@ -21,15 +21,23 @@ import reprlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from fractions import Fraction
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from evertree.errors import DuplicateId, EvertreeError, InvalidExample
 
-Row: TypeAlias = Sequence[float] | npt.NDArray[Any]
-Rows: TypeAlias = Sequence[Row] | npt.NDArray[Any]
+
+class Frame(Protocol):
+    """A DataFrame, or whatever else has columns that Arrow can read."""
+
+    def __len__(self) -> int: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+Row: TypeAlias = Sequence[float | str] | npt.NDArray[Any]
+Rows: TypeAlias = Sequence[Row] | npt.NDArray[Any] | Frame
 Labels: TypeAlias = Sequence[Hashable] | npt.NDArray[Any]
 Ids: TypeAlias = Sequence[int] | npt.NDArray[Any]
 Floats: TypeAlias = npt.NDArray[np.float64]

@@ -68,6 +68,11 @@ def _looks_like_frame(table: object) -> bool:
 def read_frame(frame: Any) -> list[Column]:
     """Read a DataFrame, column by column. O(n·d)."""
     narwhals = _narwhals()
+    if narwhals is None:
+        raise ImportError(
+            "reading a DataFrame takes narwhals, which is not installed: "
+            'pip install "evertree[river]" or "evertree[sklearn]"'
+        )
     try:
         table = narwhals.from_native(frame, eager_only=True)
         return [_of_series(series, narwhals) for series in table.iter_columns()]
@@ -132,7 +137,7 @@ in row 1: a column is of one kind; turn it into numbers, texts or categories, or
 # --- columns into numbers
 
 
-def matrix(encoder: Encoder, X: Rows | Any) -> Floats:
+def matrix(encoder: Encoder, X: Rows) -> Floats:
     """Read all rows of a batch, given in any form, as one valid float64 array. O(n·d)."""
     if _looks_like_frame(X) and _narwhals() is None:
         return _matrix_of_numbers(encoder, X)
@@ -165,14 +170,16 @@ def numbers_of(columns: Sequence[Column], categorical: Iterable[int], n_rows: in
     evertree.errors.InvalidExample: column 'city' has categories ('Oslo', ...) and is not a \
 categorical feature: name it as one, or turn it into numbers
     """
-    positions = sorted(categorical)
+    positions = set(categorical)
     # Filled by column, as they come, and turned at once: the core wants rows.
     by_column = np.empty((len(columns), n_rows))
     for j, column in enumerate(columns):
         by_column[j] = codes(column) if j in positions else _numbers(column)
     values = np.ascontiguousarray(by_column.T)
     names = [show(column.name) for column in columns]
-    Encoder(len(columns), positions).check(values, lambda i, j: f"column {names[j]} in row {i}")
+    Encoder(len(columns), sorted(positions)).check(
+        values, lambda i, j: f"column {names[j]} in row {i}"
+    )
     return values
 
 

@@ -327,6 +327,11 @@ def test_what_is_a_frame():
         ("river", "from evertree.river import EverTreeClassifier", "evertree[river]"),
         (
             "narwhals",
+            "import pandas; evertree.frames.read_frame(pandas.DataFrame([1]))",
+            "evertree[river]",
+        ),
+        (
+            "narwhals",
             "import pandas; t = evertree.EverTree(1); t.insert_many(pandas.DataFrame(['a']), [0])",
             "evertree[sklearn]",
         ),

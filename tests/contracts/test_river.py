@@ -188,14 +188,18 @@ def test_a_window_follows_a_change():
 
 def test_features_come_and_go():
     model = EverTreeClassifier()
-    for i in range(40):
-        model.learn_one({f"f{i}": 1.0, "t": "x"} if i % 2 else {f"f{i}": 0.0}, i % 3)
+    rows = [{f"f{i}": "text" if i % 2 else 1.0, "always": i} for i in range(100)]
+    trees = set()
+    for i, x in enumerate(rows):
+        model.learn_one(x, i % 3)
         assert len(model.tree) == i + 1
-    assert model.predict_one({"f39": 1.0, "never": "seen"}) in {0, 1, 2}
-    # O(log d) layouts for d features: the places double.
-    assert model.tree.limits.n_features <= 2 * 41
-    for i in range(40):
-        model.unlearn_one({f"f{i}": 1.0, "t": "x"} if i % 2 else {f"f{i}": 0.0}, i % 3)
+        trees.add(model.tree)
+    # The places double, so d features cost O(log d) new trees.
+    assert model.tree.limits.n_features <= 2 * 101
+    assert len(trees) <= 2 * math.log2(101)
+    assert model.predict_one({"f98": 1.0, "never": "seen"}) in {0, 1, 2}
+    for i, x in enumerate(rows):
+        model.unlearn_one(x, i % 3)
     assert len(model.tree) == 0
 
 

@@ -2,7 +2,7 @@
 
 A tree has a fixed number of places, each for numbers or for categories. A new feature takes a spare
 one; when there is none, all are laid out anew, in the order of the names, with as many to spare as
-there are features of the kind that ran out. So d features, however they come, cost O(log d) moves.
+there are features of each kind. So d features, however they come, cost O(log d) moves.
 Layouts never change: a new feature gives a new layout, and the old one is still good if it fails.
 """
 
@@ -83,17 +83,13 @@ class Layout:
         places = {name: Place(j, kinds[name]) for j, name in enumerate(names)}
         categories = [place.position for place in places.values() if place.kind == CATEGORY]
         # The first layout has nothing to spare: most streams keep their features.
-        spare = [0, 0]
-        for category, n_names in enumerate((len(names) - len(categories), len(categories))):
-            came = sum((kind == CATEGORY) == category for kind in new.values())
-            if self.places and came > len(self._spare[category]):
-                spare[category] = n_names
-        end = len(names) + spare[0]
-        numbers_spare, categories_spare = range(len(names), end), range(end, end + spare[1])
+        n_numbers = len(names) - len(categories)
+        spare = range(len(names), 2 * len(names)) if self.places else range(0)
+        numbers_spare, categories_spare = spare[:n_numbers], spare[n_numbers:]
         return Layout(
             places,
             (numbers_spare, categories_spare),
-            max(1, end + spare[1]),
+            len(names) + len(spare),
             [*categories, *categories_spare],
         )
 
