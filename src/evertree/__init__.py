@@ -24,6 +24,7 @@ from evertree.errors import (
     ExampleNotFound,
     InvalidExample,
     InvalidParameter,
+    MissingExtra,
 )
 from evertree.tree import Certificate, EverTree
 
@@ -40,13 +41,14 @@ __all__ = [
     "ExampleNotFound",
     "InvalidExample",
     "InvalidParameter",
+    "MissingExtra",
     "__version__",
 ]
 
 __version__ = "0.1.0"
 
 
-_LATER = {  # what needs another library is imported when it is first asked for, and not before
+_LATER = {  # what not every user needs is imported when it is first asked for, and not before
     "EverTreeClassifier": ("evertree.estimators.sklearn", "EverTreeClassifier"),
     "river": ("evertree.river", None),
 }

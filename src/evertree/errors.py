@@ -13,6 +13,7 @@ __all__ = [
     "ExampleNotFound",
     "InvalidExample",
     "InvalidParameter",
+    "MissingExtra",
 ]
 
 
@@ -37,7 +38,11 @@ class InvalidExample(EvertreeError, ValueError):
 
 
 class InvalidParameter(EvertreeError, ValueError):
-    """A tree was asked for with limits that make no sense."""
+    """Something was asked for with parameters that make no sense."""
+
+
+class MissingExtra(EvertreeError, ImportError):
+    """A library is not installed that only some users need; the message names the extra."""
 
 
 class EmptyTree(EvertreeError, LookupError):

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from evertree import extras
 from evertree.encoding import WHOLE_LIMIT, Encoder, Floats, Rows, category_code, number, say, show
-from evertree.errors import EvertreeError, InvalidExample
+from evertree.errors import EvertreeError, InvalidExample, MissingExtra
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -67,12 +67,7 @@ def _looks_like_frame(table: object) -> bool:
 
 def read_frame(frame: Any) -> list[Column]:
     """Read a DataFrame, column by column. O(n·d)."""
-    narwhals = _narwhals()
-    if narwhals is None:
-        raise ImportError(
-            "reading a DataFrame takes narwhals, which is not installed: "
-            'pip install "evertree[river]" or "evertree[sklearn]"'
-        )
+    narwhals = _load_narwhals()
     try:
         table = narwhals.from_native(frame, eager_only=True)
         return [_of_series(series, narwhals) for series in table.iter_columns()]
@@ -299,9 +294,13 @@ def code_of(name: Hashable, category: Any) -> float:
 def _narwhals() -> Any:
     """Give the module, or None where it is not installed."""
     try:
-        return import_module("narwhals.stable.v2")  # only who has a DataFrame needs it
-    except ImportError:
+        return _load_narwhals()
+    except MissingExtra:
         return None
+
+
+def _load_narwhals() -> Any:
+    return extras.load("narwhals.stable.v2", "sklearn", "reading a DataFrame")
 
 
 def _of_series(series: nw.Series[Any], narwhals: Any) -> Column:

@@ -328,7 +328,7 @@ def test_what_is_a_frame():
         (
             "narwhals",
             "import pandas; evertree.frames.read_frame(pandas.DataFrame([1]))",
-            "evertree[river]",
+            "evertree[sklearn]",
         ),
         (
             "narwhals",
@@ -344,7 +344,7 @@ def test_a_missing_extra_is_named(missing, code, says):
     )
     assert result.returncode == 1
     last = result.stderr.splitlines()[-1]
-    assert last.startswith(("ImportError: ", "evertree.errors.InvalidExample: "))
+    assert last.startswith(("evertree.errors.MissingExtra: ", "evertree.errors.InvalidExample: "))
     assert says in last
 
 

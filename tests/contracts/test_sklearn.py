@@ -208,6 +208,9 @@ def test_forgetting_is_all_or_nothing():
         model.forget(X[:1], y[:1], ids=[0])
     with pytest.raises(ValueError, match="inconsistent numbers"):
         model.forget(X[:2], y[:1])
+    for nothing in ((X[:0], y[:0]), (X[:0].astype(object), []), (pd.DataFrame(X[:0]), y[:0])):
+        model.forget(*nothing)
+    model.forget(ids=[])
     assert model.tree_.digest() == digest
     with pytest.raises(NotFittedError):
         EverTreeClassifier().forget(X, y)

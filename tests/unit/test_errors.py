@@ -12,6 +12,7 @@ BUILT_INS = {
     "DuplicateId": ValueError,
     "InvalidExample": ValueError,
     "InvalidParameter": ValueError,
+    "MissingExtra": ImportError,
     "EmptyTree": LookupError,
 }
 

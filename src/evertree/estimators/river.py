@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from evertree.encoding import Encoder, Floats, show
-from evertree.errors import ExampleNotFound
+from evertree.errors import ExampleNotFound, MissingExtra
 from evertree.estimators.ledger import Ledger
 from evertree.estimators.places import Layout
 from evertree.frames import CATEGORY, EMPTY, is_missing, kind_of, read_frame
@@ -21,8 +21,8 @@ from evertree.tree import EverTree
 try:
     from river import base
 except ImportError as error:
-    raise ImportError(
-        'evertree.river takes river, which is not installed: pip install "evertree[river]"'
+    raise MissingExtra(
+        'evertree.river needs river, which is not installed: pip install "evertree[river]"'
     ) from error
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evertree.encoding import Encoder, Floats, Ids, show
-from evertree.errors import InvalidExample, InvalidParameter
+from evertree.errors import InvalidExample, InvalidParameter, MissingExtra
 from evertree.estimators.ledger import Ledger
 from evertree.frames import (
     CATEGORY,
@@ -43,8 +43,8 @@ try:
         validate_data,
     )
 except ImportError as error:
-    raise ImportError(
-        "EverTreeClassifier takes scikit-learn 1.6 or newer, which is not installed: "
+    raise MissingExtra(
+        "EverTreeClassifier needs scikit-learn 1.6 or newer, which is not installed: "
         'pip install "evertree[sklearn]"'
     ) from error
 
@@ -135,9 +135,9 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def forget(self, X: Any = None, y: Any = None, ids: Ids | None = None) -> EverTreeClassifier:
         """Delete rows, by value or by `ids`, as one update: all of them or, on an error, none.
 
-        Amortised O(d·log³n / β²) per row. Raises ExampleNotFound if one of them is not there, as
-        often as it is named. After `tree_.rebuild()` the tree is what it would have been had the
-        rows never come: its digest() proves it. `classes_` stays as it is.
+        Amortised O(d·log³n / β²) per row; no rows at all are fine. Raises ExampleNotFound if one of
+        them is not there, as often as it is named. After `tree_.rebuild()` the tree is what it
+        would have been had the rows never come: its digest() proves it. `classes_` stays as it is.
 
         >>> model = EverTreeClassifier().fit([[31], [62]], ["yes", "no"], ids=[7, 8])
         >>> model.forget(ids=[8]).predict([[70]])
@@ -147,7 +147,7 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if ids is not None and X is None and y is None:
             self._ledger.delete_many(ids=ids)
         elif ids is None and X is not None and y is not None:
-            rows = self._rows(X)
+            rows = self._rows(X, n_rows_min=0)
             labels = _flat(y)
             check_consistent_length(rows, labels)
             self._ledger.delete_many(rows, labels)
@@ -323,11 +323,13 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # --- reading X
 
-    def _rows(self, X: Any) -> Floats:
+    def _rows(self, X: Any, n_rows_min: int = 1) -> Floats:
         """Read X as the numbers that the tree knows."""
-        return self._numbers(*self._read(X, reset=False))
+        return self._numbers(*self._read(X, reset=False, n_rows_min=n_rows_min))
 
-    def _read(self, X: Any, *, reset: bool) -> tuple[list[Column] | npt.NDArray[Any], int]:
+    def _read(
+        self, X: Any, *, reset: bool, n_rows_min: int = 1
+    ) -> tuple[list[Column] | npt.NDArray[Any], int]:
         """Read X as columns, or as an array of numbers where it is one; watch names and width."""
         if not reset and self._is_as_known(X):
             return X, len(X)
@@ -341,7 +343,7 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return columns, len(X)
         if is_frame(X):
             validate_data(self, X, "no_validation", reset=reset, skip_check_array=True)
-            if not len(X):
+            if len(X) < n_rows_min:
                 raise InvalidExample("X has 0 rows: a batch has at least one")
             return read_frame(X), len(X)
         objects = getattr(X, "dtype", None) == np.dtype(object)
@@ -350,6 +352,7 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X,
             reset=reset,
             dtype=None if objects else "numeric",
+            ensure_min_samples=n_rows_min,
             ensure_all_finite=False,  # the tree takes nan, and refuses infinities by place
         )
         return (read_objects(array) if objects else array), len(array)
