@@ -15,7 +15,7 @@ the best split for the rows that are there now.
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evertree.errors import (
     DuplicateId,
@@ -28,6 +28,10 @@ from evertree.errors import (
     MissingExtra,
 )
 from evertree.tree import Certificate, EverTree
+
+if TYPE_CHECKING:
+    from evertree import river as river
+    from evertree.estimators.sklearn import EverTreeClassifier as EverTreeClassifier
 
 __all__ = [
     "Certificate",
@@ -48,7 +52,9 @@ __version__ = "0.1.0"
 
 # What not every user needs is imported when it is first asked for, and not before.
 _LATER: dict[str, tuple[str, str | None]] = {
+    "EverTreeClassifier": ("evertree.estimators.sklearn", "EverTreeClassifier"),
     "evaluate": ("evertree.evaluate", None),
+    "river": ("evertree.river", None),
     "streams": ("evertree.streams", None),
 }
 

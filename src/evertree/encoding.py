@@ -2,7 +2,8 @@
 
 A row becomes float64 without losing anything: a value that float64 cannot hold exactly is refused,
 not rounded. NaN is a missing value; infinities are refused; a category is a whole number from 0 to
-2**53 - 1. A label is any hashable that equals itself. An id is an int from 0 to 2**63 - 1.
+2**53 - 1, or a text, which has such a number of its own. A label is any hashable that equals
+itself. An id is an int from 0 to 2**63 - 1. Tables with named columns are read by frames.py.
 
 What comes in may be anything, also an object that lies about its length or raises when it is looked
 at: whatever happens, the caller gets an InvalidExample that names the place, the value, the rule
@@ -13,21 +14,30 @@ from __future__ import annotations
 
 import array
 import functools
+import hashlib
 import itertools
 import numbers
 import reprlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from fractions import Fraction
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from evertree.errors import DuplicateId, EvertreeError, InvalidExample
 
-Row: TypeAlias = Sequence[float] | npt.NDArray[Any]
-Rows: TypeAlias = Sequence[Row] | npt.NDArray[Any]
+
+class Frame(Protocol):
+    """A DataFrame, or whatever else has columns that Arrow can read."""
+
+    def __len__(self) -> int: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+Row: TypeAlias = Sequence[float | str] | npt.NDArray[Any]
+Rows: TypeAlias = Sequence[Row] | npt.NDArray[Any] | Frame
 Labels: TypeAlias = Sequence[Hashable] | npt.NDArray[Any]
 Ids: TypeAlias = Sequence[int] | npt.NDArray[Any]
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -61,7 +71,7 @@ class Encoder:
     Traceback (most recent call last):
     ...
     evertree.errors.InvalidExample: x[1] is 3.25: feature 1 is categorical, its values are whole \
-numbers from 0 to 2**53 - 1, or nan where missing; number the categories 0, 1, 2, ...
+numbers from 0 to 2**53 - 1, texts, or nan where missing; number the categories 0, 1, 2, ...
     """
 
     __slots__ = ("_categorical", "_n_features")
@@ -70,12 +80,17 @@ numbers from 0 to 2**53 - 1, or nan where missing; number the categories 0, 1, 2
         self._n_features = n_features
         self._categorical = np.array(categorical, dtype=np.intp)
 
+    @property
+    def categorical(self) -> list[int]:
+        """Positions of the features that are codes of categories. O(their number)."""
+        return [int(position) for position in self._categorical]
+
     # --- features
 
     def row(self, x: Row) -> Floats:
         """One valid row as float64, contiguous. O(d)."""
         values = self._values(x, "x")
-        self._check(values.reshape(1, -1), lambda _, j: f"x[{j}]")
+        self.check(values.reshape(1, -1), lambda _, j: f"x[{j}]")
         return values
 
     def matrix(self, X: Rows) -> Floats:
@@ -86,22 +101,30 @@ numbers from 0 to 2**53 - 1, or nan where missing; number the categories 0, 1, 2
         else:
             rows = [self._values(x, f"X[{i}]") for i, x in enumerate(batch.members)]
             values = np.array(rows, dtype=np.float64).reshape(len(rows), self._n_features)
-        self._check(values, lambda i, j: f"X[{i}][{j}]")
+        self.check(values, lambda i, j: f"X[{i}][{j}]")
         return values
 
     def _values(self, x: Row, place: str) -> Floats:
         """Read one row; its numbers are exact, but not yet known to be finite or categories."""
         row = _open(x, place)
         if not isinstance(row, np.ndarray):
-            self._check_width(row.length, place, x)
-            return np.array(_numbers(list(row.members), place), dtype=np.float64)
+            self.check_width(row.length, place, x)
+            return np.array(self._numbers(list(row.members), place), dtype=np.float64)
         if row.ndim != 1:
             raise InvalidExample(
                 f"{place} has shape {row.shape}: a row is 1-dimensional with "
                 f"{self._n_features} values; for many rows use the *_many call"
             )
-        self._check_width(len(row), place, x)
+        self.check_width(len(row), place, x)
         return _exact(row, lambda index: f"{place}[{index[0]}]")
+
+    def _numbers(self, members: list[Any], place: str) -> list[float]:
+        if all(type(value) is float for value in members):
+            return members
+        texts = [j for j in self._categorical.tolist() if isinstance(members[j], str)]
+        for j in texts:
+            members[j] = category_code(members[j])
+        return [number(value, f"{place}[{j}]") for j, value in enumerate(members)]
 
     def _table(self, rows: npt.NDArray[Any]) -> Floats:
         if rows.shape in {(0,), (0, 0)}:  # an empty list or frame: no rows, of any width
@@ -111,17 +134,19 @@ numbers from 0 to 2**53 - 1, or nan where missing; number the categories 0, 1, 2
                 f"X has shape {rows.shape}: a batch has one row per example, shape (n, "
                 f"{self._n_features}); for one row write [x]"
             )
-        self._check_width(rows.shape[1], "each row of X", rows)
+        self.check_width(rows.shape[1], "each row of X", rows)
         return _exact(rows, lambda index: f"X[{index[0]}][{index[1]}]")
 
-    def _check_width(self, found: int, place: str, value: object) -> None:
+    def check_width(self, found: int, place: str, value: object) -> None:
+        """Refuse a row, or rows, of another number of values than the tree's. O(1)."""
         if found != self._n_features:
             raise InvalidExample(
                 f"{place} has {found} values ({show(value)}): this tree has n_features="
                 f"{self._n_features}; give as many, with nan where one is missing"
             )
 
-    def _check(self, values: Floats, place: Callable[[int, int], str]) -> None:
+    def check(self, values: Floats, place: Callable[[int, int], str]) -> None:
+        """Refuse infinities, and codes that are none, by the place of row and feature. O(n·d)."""
         infinite = np.isinf(values)
         if infinite.any():
             i, j = _first(infinite)
@@ -141,7 +166,7 @@ numbers from 0 to 2**53 - 1, or nan where missing; number the categories 0, 1, 2
             j = int(self._categorical[position])
             raise InvalidExample(
                 f"{place(i, j)} is {values[i, j]}: feature {j} is categorical, its values are "
-                "whole numbers from 0 to 2**53 - 1, or nan where missing; "
+                "whole numbers from 0 to 2**53 - 1, texts, or nan where missing; "
                 "number the categories 0, 1, 2, ..."
             )
 
@@ -160,7 +185,7 @@ numbers from 0 to 2**53 - 1, or nan where missing; number the categories 0, 1, 2
             raise
         except Exception as error:
             raise InvalidExample(
-                f"label {show(y)} cannot be hashed ({_say(error)}): {_A_LABEL}"
+                f"label {show(y)} cannot be hashed ({say(error)}): {_A_LABEL}"
             ) from error
         try:
             good = _equals_itself(label)
@@ -168,7 +193,7 @@ numbers from 0 to 2**53 - 1, or nan where missing; number the categories 0, 1, 2
             raise
         except Exception as error:
             raise InvalidExample(
-                f"label {show(y)} cannot be compared ({_say(error)}): {_A_LABEL}"
+                f"label {show(y)} cannot be compared ({say(error)}): {_A_LABEL}"
             ) from error
         if not good:
             raise InvalidExample(
@@ -308,7 +333,7 @@ def _read(values: Iterable[Any], place: str, length: int) -> Iterator[Any]:
 
 def _unreadable(values: object, place: str, error: Exception) -> InvalidExample:
     return InvalidExample(
-        f"{place} is {show(values)}, which cannot be read ({_say(error)}): "
+        f"{place} is {show(values)}, which cannot be read ({say(error)}): "
         "give a list, a tuple or a numpy array"
     )
 
@@ -331,13 +356,7 @@ def _unmasked(values: np.ma.MaskedArray[Any, Any], place: str) -> npt.NDArray[An
     return np.asarray(values)
 
 
-def _numbers(members: list[Any], place: str) -> list[float]:
-    if all(type(value) is float for value in members):
-        return members
-    return [_number(value, f"{place}[{j}]") for j, value in enumerate(members)]
-
-
-def _number(value: object, place: str) -> float:
+def number(value: object, place: str) -> float:
     """Give a number as a float, without calling a __float__ or __index__ of the caller's."""
     if isinstance(value, float):
         return float.__float__(value)
@@ -421,6 +440,31 @@ def _first(flags: npt.NDArray[np.bool_]) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(int(np.argmax(flags)), flags.shape))
 
 
+# --- categories
+
+
+def category_code(category: Hashable) -> float:
+    """Give the number of a category, a function of the category alone. O(its length).
+
+    A whole number from 0 to 2**53 - 1 is its own code; anything else gets 53 bits of a hash of what
+    it is and what it looks like. So no table of categories is kept: there is none to agree on
+    between two trees, none that would remember a category whose examples are all deleted, and a
+    category never seen equals no other. Two of a million categories share a code with probability
+    1 in 18,000, and are then one category.
+
+    >>> category_code(7), category_code("Oslo") == category_code("Oslo") != category_code("Bergen")
+    (7.0, True)
+    """
+    if isinstance(category, str):
+        category = str.__str__(category)  # a numpy text, say, is the text that it equals
+    elif isinstance(category, (int, float, np.integer, np.floating, np.bool_)):
+        whole = 0 <= category < WHOLE_LIMIT and float(category).is_integer()
+        if whole and float(category) == category:
+            return float(category)
+    digest = hashlib.blake2b(token(category).encode(errors="backslashreplace"), digest_size=8)
+    return float(int.from_bytes(digest.digest(), "big") >> 11)
+
+
 # --- labels, compared
 
 
@@ -502,8 +546,9 @@ def show(value: object) -> str:
         return f"a {type(value).__name__} that cannot be shown"
 
 
-def _say(error: Exception) -> str:
+def say(error: Exception) -> str:
+    """Write an error for a message: short, and without failing."""
     try:
-        return f"{type(error).__name__}: {str(error)[:100]}"
+        return f"{type(error).__name__}: {' '.join(str(error).split())[:100]}"
     except Exception:  # noqa: BLE001  (likewise)
         return type(error).__name__

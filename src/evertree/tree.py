@@ -26,6 +26,7 @@ from evertree.errors import (
     ExampleNotFound,
     InvalidExample,
 )
+from evertree.frames import matrix
 from evertree.limits import Limits
 
 _ABSENT: Final = object()  # None is a label like any other, so it cannot mean "not given"
@@ -69,7 +70,7 @@ class EverTree:
     """A decision tree that is a live view of the examples that are in now.
 
     n_features         how many numbers a row has
-    categorical        positions of the features that are codes of categories
+    categorical        positions of the features that are categories: texts, or whole numbers >= 0
     max_gap            β in (0, 1]: no split is further than this from the best one
     min_impurity       α in [0, 1]: a set with at least this Gini impurity is split. With 0 the
                        promises hold, but the amortised cost of an update has no bound any more
@@ -86,6 +87,8 @@ class EverTree:
     >>> ids = tree.insert_many([(31.0, 0), (62.0, 0), (38.0, 1)], ["yes", "no", "yes"])
     >>> tree.label((55.0, 1))
     'no'
+    >>> tree.insert((45.0, "Oslo"), "no")
+    3
     >>> EverTree(n_features=2, max_gap=1.5)
     Traceback (most recent call last):
     ...
@@ -144,9 +147,9 @@ gain that a split may have; 0.1 is the default
         """Take one example into the active set; return its id.
 
         Amortised O(d·log³n / β²); a single call may rebuild the tree. `x` is any sequence of
-        n_features numbers (nan where one is missing), `y` any hashable label. Without `id` the
-        example gets one more than the largest id ever used. Raises DuplicateId if `id` is in use,
-        InvalidExample if row, label or id is not valid.
+        n_features numbers (nan where one is missing, texts where they are categories), `y` any
+        hashable label. Without `id` the example gets one more than the largest id ever used.
+        Raises DuplicateId if `id` is in use, InvalidExample if row, label or id is not valid.
 
         >>> tree = EverTree(n_features=1)
         >>> tree.insert([31.0], "yes"), tree.insert([62.0], "no", id=42), tree.insert([62.0], "no")
@@ -216,7 +219,8 @@ is in can be deleted; compare the values, or delete by the id that insert() retu
 
         Usually far less work than row by row: the tree is repaired once, after all rows are in, and
         the promise holds then. The first batch of a tree is one Build,
-        O(d·n·(log n + height)). An empty batch changes nothing.
+        O(d·n·(log n + height)). An empty batch changes nothing. X may be a DataFrame: its columns
+        are taken by position, missing values as nan, booleans and moments as numbers.
 
         >>> tree = EverTree(n_features=1)
         >>> tree.insert_many([[31.0], [62.0]], ["yes", "no"])
@@ -227,7 +231,7 @@ is in can be deleted; compare the values, or delete by the id that insert() retu
         evertree.errors.DuplicateId: ids[0]=1 is in use: an id belongs to one active example; \
 choose another, leave ids out to get free ones, or replace(1, x, y)
         """
-        rows = self._encoder.matrix(X)
+        rows = matrix(self._encoder, X)
         labels = self._encoder.labels(y, len(rows))
         numbers = None if ids is None else self._encoder.ids(ids, len(rows))
         found = self._core.insert_many(rows, labels, numbers)
@@ -272,7 +276,7 @@ choose another, leave ids out to get free ones, or replace(1, x, y)
             raise _no_such_id(int(numbers[position]), f"ids[{position}]")
 
     def _delete_many_values(self, X: Rows, y: Labels) -> None:
-        rows = self._encoder.matrix(X)
+        rows = matrix(self._encoder, X)
         labels = self._encoder.labels(y, len(rows))
         position = self._core.delete_many_values(rows, labels)
         if position >= 0:
@@ -314,7 +318,7 @@ choose another, leave ids out to get free ones, or replace(1, x, y)
         >>> tree.label_many([[20.0], [90.0], [30.0]])
         array([7, 8, 7])
         """
-        found = self._core.label_many(self._encoder.matrix(X))
+        found = self._core.label_many(matrix(self._encoder, X))
         if isinstance(found, tuple):
             codes, labels = found
             return _as_array(labels)[codes]

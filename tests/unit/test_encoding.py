@@ -15,7 +15,7 @@ import sys
 import numpy as np
 import pytest
 
-from evertree.encoding import Encoder, show, token
+from evertree.encoding import WHOLE_LIMIT, Encoder, category_code, show, token
 from evertree.errors import DuplicateId, ExampleNotFound, InvalidExample
 
 VALUES = [1.0, 0.0, 3.0]
@@ -395,3 +395,43 @@ def test_show_never_fails_and_stays_short():
         assert "\n" not in text
     while deep:  # taken apart by hand: some Pythons take it apart by recursion
         deep = deep.pop()
+
+
+# --- categories
+
+
+@pytest.mark.parametrize("whole", [0, 7, 7.0, np.int8(7), np.float32(7), True, WHOLE_LIMIT - 1])
+def test_a_whole_number_is_its_own_code(whole):
+    assert category_code(whole) == whole
+
+
+@pytest.mark.parametrize(
+    "category",
+    ["Oslo", "", "7", b"7", -1, 0.5, WHOLE_LIMIT, 10**400, math.inf, None, ("a", 1), "\ud800"],
+    ids=repr,
+)
+def test_any_other_category_has_a_code_of_its_own(category):
+    code = category_code(category)
+    assert 0 <= code < WHOLE_LIMIT
+    assert code == math.floor(code)
+    assert category_code(category) == code
+    assert len({category_code(other) for other in ("Bergen", 7, -2, 1.5, category)}) == 5
+
+
+def test_codes_are_the_same_in_every_process_and_version():
+    assert category_code("Oslo") == 787437922348171.0
+    assert category_code(np.str_("Oslo")) == category_code("Oslo")
+    assert category_code(-1) == category_code(-1.0) == category_code(np.int64(-1))
+
+
+def test_many_categories_have_different_codes():
+    assert len({category_code(f"category {i}") for i in range(20_000)}) == 20_000
+
+
+def test_a_text_is_a_category_where_one_is_expected():
+    encoder = Encoder(3, [1])
+    oslo = category_code("Oslo")
+    assert encoder.row([1, "Oslo", 2.5]).tolist() == [1, oslo, 2.5]
+    assert encoder.matrix([[1, "Oslo", 2], (1, 3, 2)]).tolist() == [[1, oslo, 2], [1, 3, 2]]
+    with pytest.raises(InvalidExample, match=r"x\[2\] is 'Oslo' \(str\)"):
+        encoder.row([1, 1, "Oslo"])
