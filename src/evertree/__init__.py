@@ -15,16 +15,19 @@ the best split for the rows that are there now.
 """
 
 from evertree.errors import (
+    CannotExport,
     DuplicateId,
     EmptyTree,
     EvertreeError,
     ExampleNotFound,
     InvalidExample,
     InvalidParameter,
+    MissingExtra,
 )
 from evertree.tree import Certificate, EverTree
 
 __all__ = [
+    "CannotExport",
     "Certificate",
     "DuplicateId",
     "EmptyTree",
@@ -33,6 +36,7 @@ __all__ = [
     "ExampleNotFound",
     "InvalidExample",
     "InvalidParameter",
+    "MissingExtra",
     "__version__",
 ]
 

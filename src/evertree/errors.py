@@ -7,12 +7,14 @@ This file knows no other of ours.
 from __future__ import annotations
 
 __all__ = [
+    "CannotExport",
     "DuplicateId",
     "EmptyTree",
     "EvertreeError",
     "ExampleNotFound",
     "InvalidExample",
     "InvalidParameter",
+    "MissingExtra",
 ]
 
 
@@ -46,3 +48,11 @@ class EmptyTree(EvertreeError, LookupError):
     A LookupError, because there is nothing to look the answer up in; not a ValueError, because
     the row that was asked about may be perfectly good.
     """
+
+
+class CannotExport(EvertreeError, ValueError):
+    """A tree was to be written in a form that cannot say what this tree says."""
+
+
+class MissingExtra(EvertreeError, ImportError):
+    """A package is needed that comes with an extra of evertree, and it is not installed."""

@@ -13,6 +13,8 @@ BUILT_INS = {
     "InvalidExample": ValueError,
     "InvalidParameter": ValueError,
     "EmptyTree": LookupError,
+    "CannotExport": ValueError,
+    "MissingExtra": ImportError,
 }
 
 
