@@ -13,6 +13,7 @@ __all__ = [
     "EvertreeError",
     "ExampleNotFound",
     "InvalidExample",
+    "InvalidFile",
     "InvalidParameter",
     "MissingExtra",
 ]
@@ -38,8 +39,25 @@ class InvalidExample(EvertreeError, ValueError):
     """A row, a label or an id is not what the tree can take in."""
 
 
+class InvalidFile(EvertreeError, ValueError):
+    """A file does not hold what it should. `line` and `column` count from 1; None: not known."""
+
+    def __init__(self, message: str, *, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+
+
 class InvalidParameter(EvertreeError, ValueError):
-    """A tree was asked for with limits that make no sense."""
+    """Something was asked for with parameters that make no sense."""
+
+
+class MissingExtra(EvertreeError, ImportError):
+    """A library is not installed that only some users need; the message names the extra."""
+
+
+class CannotExport(EvertreeError, ValueError):
+    """A tree was to be written in a form that cannot say what this tree says."""
 
 
 class EmptyTree(EvertreeError, LookupError):
@@ -48,11 +66,3 @@ class EmptyTree(EvertreeError, LookupError):
     A LookupError, because there is nothing to look the answer up in; not a ValueError, because
     the row that was asked about may be perfectly good.
     """
-
-
-class CannotExport(EvertreeError, ValueError):
-    """A tree was to be written in a form that cannot say what this tree says."""
-
-
-class MissingExtra(EvertreeError, ImportError):
-    """A package is needed that comes with an extra of evertree, and it is not installed."""

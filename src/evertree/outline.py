@@ -10,7 +10,6 @@ An Outline is a copy: the tree may change afterwards. Knows the tree; must not k
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evertree.encoding import Encoder, show
-from evertree.errors import EmptyTree, InvalidParameter, MissingExtra
+from evertree.errors import EmptyTree, InvalidParameter
 from evertree.tree import EverTree, Node
 
 # Of equal lightness, and different to eyes that don't see all colours; more labels use them again.
@@ -139,18 +138,6 @@ def tree_of(tree: Any) -> EverTree:
 def is_missing(value: float | None) -> bool:
     """Whether a category is the one of the missing values."""
     return value is not None and math.isnan(value)
-
-
-def required(module: str, extra: str) -> Any:
-    """Import a module that only some users need, or say which extra of evertree brings it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        package = module.partition(".")[0]
-        raise MissingExtra(
-            f"this needs {package}, which cannot be imported ({error}): "
-            f"pip install 'evertree[{extra}]' brings it"
-        ) from error
 
 
 def _answering(nodes: Sequence[Node]) -> npt.NDArray[np.intp]:

@@ -66,7 +66,7 @@ def test_the_trees_have_everything_that_is_hard(all_trees):
     assert {node["missing_left"] for node in nodes} == {True, False, None}
     assert any(node["category"] is not None and math.isnan(node["category"]) for node in nodes)
     assert any(
-        node["threshold"] is not None and np.float32(node["threshold"]) != node["threshold"]
+        node["threshold"] is not None and float(np.float32(node["threshold"])) != node["threshold"]
         for node in nodes
     )
 

@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from evertree.encoding import show
 from evertree.errors import CannotExport, InvalidParameter
-from evertree.outline import Outline, is_missing, required
+from evertree.extras import load
+from evertree.outline import Outline, is_missing
 
 _INT64 = range(-(2**63), 2**63)
 _FLOAT32_WHOLE_LIMIT = 2**24  # float32 holds every whole number up to here, and not the next one
@@ -54,7 +55,7 @@ def to_onnx(
         raise InvalidParameter(f"dtype={show(dtype)} is neither 'float64' nor 'float32'")
     if labels not in {"own", "position"}:
         raise InvalidParameter(f"labels={show(labels)} is neither 'own' nor 'position'")
-    onnx = required("onnx", "export")
+    onnx = load("onnx", "export", "to_onnx()")
     outline = Outline.of(tree)
     answers = list(range(len(outline.labels))) if labels == "position" else _answers(outline.labels)
     return _model(onnx, outline, answers, np.dtype(dtype))

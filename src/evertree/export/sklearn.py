@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evertree.export.thresholds import Thresholds
-from evertree.outline import Outline, required, tree_of
+from evertree.extras import load
+from evertree.outline import Outline, tree_of
 
 
 def to_sklearn(tree: Any) -> Any:
@@ -27,7 +28,7 @@ def to_sklearn(tree: Any) -> Any:
     >>> to_sklearn(tree).predict([[70.0]]).tolist()
     ['no']
     """
-    required("sklearn", "export")
+    load("sklearn", "export", "to_sklearn()")
     # A file of its own: a class that can be pickled stands at the top, and so does its import.
     from sklearn.tree._tree import NODE_DTYPE, Tree  # noqa: PLC0415
 

@@ -6,7 +6,7 @@ Nothing here calls itself: a tree may be as deep as it has examples.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from evertree.encoding import show
 from evertree.errors import InvalidParameter

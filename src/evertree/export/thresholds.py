@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple, cast, TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from evertree.errors import CannotExport
 
 if TYPE_CHECKING:
-    from evertree.tree import Node
     from evertree.outline import Outline
+    from evertree.tree import Node
 
 _NODES_MAX = 1_000_000
 _CATEGORY_LIMIT = 2**24  # the targets compare float32, which confuses larger codes

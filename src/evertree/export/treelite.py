@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, cast, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from evertree.errors import CannotExport
-from evertree.outline import Outline, is_missing, required
+from evertree.extras import load
+from evertree.outline import Outline, is_missing
 
 if TYPE_CHECKING:
     from evertree.tree import Node
@@ -31,7 +32,7 @@ def to_treelite(tree: Any) -> Any:
     >>> classes(tree)[shares[0, 0].argmax()]
     'no'
     """
-    building = required("treelite.model_builder", "export")
+    building = load("treelite.model_builder", "export", "to_treelite()")
     outline = Outline.of(tree)
     n_labels = len(outline.labels)
     builder = building.ModelBuilder(
