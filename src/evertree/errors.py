@@ -13,7 +13,6 @@ __all__ = [
     "EvertreeError",
     "ExampleNotFound",
     "InvalidExample",
-    "InvalidFile",
     "InvalidParameter",
     "MissingExtra",
 ]
@@ -37,15 +36,6 @@ class DuplicateId(EvertreeError, ValueError):
 
 class InvalidExample(EvertreeError, ValueError):
     """A row, a label or an id is not what the tree can take in."""
-
-
-class InvalidFile(EvertreeError, ValueError):
-    """A file does not hold what it should. `line` and `column` count from 1; None: not known."""
-
-    def __init__(self, message: str, *, line: int | None = None, column: int | None = None) -> None:
-        super().__init__(message)
-        self.line = line
-        self.column = column
 
 
 class InvalidParameter(EvertreeError, ValueError):

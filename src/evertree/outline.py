@@ -120,8 +120,8 @@ class Outline:
         # From hardly a tint where no label stands out to a light one, on which text can be read.
         least = 1 / len(self.labels)
         strength = 0.65 * (0.15 + 0.85 * (share - least) / (1 - least) if least < 1 else 1.0)
-        full = _COLOURS[winner % len(_COLOURS)]
-        parts = (int(full[k : k + 2], 16) for k in (0, 2, 4))
+        full = label_colour(winner)
+        parts = (int(full[k : k + 2], 16) for k in (1, 3, 5))
         return "#" + "".join(f"{round(255 - strength * (255 - part)):02x}" for part in parts)
 
 
@@ -133,6 +133,11 @@ def tree_of(tree: Any) -> EverTree:
     raise InvalidParameter(
         f"tree={show(tree)} is neither an EverTree nor a fitted estimator with an EverTree as tree_"
     )
+
+
+def label_colour(position: int) -> str:
+    """Give the colour of the label at this place in the order of ties, as "#rrggbb"."""
+    return "#" + _COLOURS[position % len(_COLOURS)]
 
 
 def is_missing(value: float | None) -> bool:
