@@ -24,6 +24,17 @@ from evertree.errors import (
     InvalidParameter,
     MissingExtra,
 )
+from evertree.explain import diff, influence, snapshot
+from evertree.export import (
+    export_dot,
+    export_text,
+    to_json,
+    to_onnx,
+    to_shap,
+    to_sklearn,
+    to_treelite,
+)
+from evertree.plots import plot_history, plot_tree
 from evertree.tree import Certificate, EverTree
 
 __all__ = [
@@ -38,6 +49,18 @@ __all__ = [
     "InvalidParameter",
     "MissingExtra",
     "__version__",
+    "diff",
+    "export_dot",
+    "export_text",
+    "influence",
+    "plot_history",
+    "plot_tree",
+    "snapshot",
+    "to_json",
+    "to_onnx",
+    "to_shap",
+    "to_sklearn",
+    "to_treelite",
 ]
 
 __version__ = "0.1.0"

@@ -11,7 +11,7 @@ An Outline is a copy: the tree may change afterwards. Knows the tree; must not k
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -65,7 +65,7 @@ class Outline:
         return cls(
             n_features=ever.limits.n_features,
             categorical=ever.limits.categorical,
-            feature_names=_names(tree, feature_names, ever.limits.n_features),
+            feature_names=names_of(tree, feature_names, ever.limits.n_features),
             labels=labels,
             nodes=nodes,
             answering=answering,
@@ -88,29 +88,15 @@ class Outline:
 
     def test(self, node: Node) -> str:
         """Say which rows go left, e.g. "age <= 46.5 or missing". O(1)."""
-        return self._condition(node, left=True)
+        return condition(node, self.feature_names, left=True)
 
     def otherwise(self, node: Node) -> str:
         """Say which rows go right, e.g. "age > 46.5". O(1)."""
-        return self._condition(node, left=False)
-
-    def _condition(self, node: Node, *, left: bool) -> str:
-        name = self.feature_names[cast("int", node["feature"])]
-        if is_missing(node["category"]):
-            return f"{name} is missing" if left else f"{name} is not missing"
-        if node["threshold"] is not None:
-            text = f"{name} {'<=' if left else '>'} {node['threshold']!r}"
-        else:
-            text = f"{name} {'=' if left else '!='} {node['category']}"
-        return f"{text} or missing" if node["missing_left"] == left else text
+        return condition(node, self.feature_names, left=False)
 
     def size(self, node: Node) -> int:
         """Count a node and all below it. O(that number)."""
-        # In a list with parents first and left before right, they stand side by side.
-        end = node["id"] + 1
-        while end < len(self.nodes) and self.nodes[end]["depth"] > node["depth"]:
-            end += 1
-        return end - node["id"]
+        return subtree_size(self.nodes, node)
 
     def colour(self, node: Node) -> str:
         """Give the colour of the node's answer, paler where labels are mixed, as "#rrggbb"."""
@@ -133,6 +119,34 @@ def tree_of(tree: Any) -> EverTree:
     raise InvalidParameter(
         f"tree={show(tree)} is neither an EverTree nor a fitted estimator with an EverTree as tree_"
     )
+
+
+def condition(node: Node, names: Sequence[str], *, left: bool) -> str:
+    """Say which rows go to one side of a split. O(1)."""
+    name = names[cast("int", node["feature"])]
+    if is_missing(node["category"]):
+        return f"{name} is missing" if left else f"{name} is not missing"
+    if node["threshold"] is not None:
+        text = f"{name} {'<=' if left else '>'} {node['threshold']!r}"
+    else:
+        text = f"{name} {'=' if left else '!='} {node['category']}"
+    return f"{text} or missing" if node["missing_left"] == left else text
+
+
+def subtree_size(nodes: Sequence[Node], top: Node) -> int:
+    """Count a node and all below it. O(that number)."""
+    # In a list with parents first and left before right, they stand side by side.
+    end = top["id"] + 1
+    while end < len(nodes) and nodes[end]["depth"] > top["depth"]:
+        end += 1
+    return end - top["id"]
+
+
+def majority(counts: Mapping[Hashable, int]) -> Hashable:
+    """Give the most frequent label; of several, the first in the order of ties."""
+    labels = list(counts)
+    in_order = [labels[i] for i in Encoder(1).order(labels)]
+    return max(in_order, key=lambda label: counts[label])
 
 
 def label_colour(position: int) -> str:
@@ -158,7 +172,8 @@ def _winner(counts: dict[Hashable, int], position: dict[Hashable, int]) -> int:
     return min((-count, position[label]) for label, count in counts.items())[1]
 
 
-def _names(tree: Any, given: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
+def names_of(tree: Any, given: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
+    """Give the names of the features: those given, those the estimator knows, or x0, x1, ..."""
     names = given if given is not None else getattr(tree, "feature_names_in_", None)
     if names is None:
         return tuple(f"x{j}" for j in range(n_features))
