@@ -117,11 +117,48 @@ def test_a_leaf_is_split_and_merged_again():
     (split,), (merged,) = there.changes, back.changes
     assert (split.kind, split.before) == ("leaf split", "label 'a'")
     assert split.gains_after == (None, 0.5)
-    assert "Gini impurity 0.0000 -> 0.5000, 2 examples -> 2" in split.why
+    assert split.why == (
+        "Gini impurity 0.0000 -> 0.5000: from min_impurity=0.01 on a set is split; "
+        "the split gains 0.5000"
+    )
     assert there.corrected == 1
     assert (merged.kind, merged.after) == ("split became leaf", "label 'a'")
-    assert "2 examples -> 1" in merged.why
+    assert merged.why == (
+        "Gini impurity 0.5000 -> 0.0000: fewer than min_samples_split=2 examples are a leaf"
+    )
     assert back.deleted == 1
+
+
+def of_rows(rows, labels, **limits):
+    tree = EverTree(1, **limits)
+    tree.insert_many(rows, labels)
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("after", "says"),
+    [
+        (of_rows([[0], [0], [1]], ["a"] * 3, min_impurity=0.4), "all its examples have one label"),
+        (of_rows([[0], [0]], ["a", "b"], min_impurity=0.4), "are all equal, or lie at max_depth"),
+        (of_rows([[0], [1]], ["a", "b"], max_depth=0), "are all equal, or lie at max_depth"),
+        (
+            of_rows([[0]] * 9 + [[1]], ["a"] * 9 + ["b"], min_impurity=0.4),
+            "Gini impurity 0.4444 -> 0.1800: a rebuild stops at min_impurity / 2",
+        ),
+    ],
+)
+def test_why_a_node_is_a_leaf(after, says):
+    before = of_rows([[0], [0], [1]], ["a", "a", "b"], min_impurity=0.4)
+    (change,) = diff(before, after).changes
+    assert change.kind == "split became leaf"
+    assert says in change.why
+
+
+def test_why_a_node_is_split_that_need_not_be():
+    before = of_rows([[0], [0], [1]], ["a"] * 3, min_impurity=0.5)
+    after = of_rows([[0], [0], [1]], ["a", "a", "b"], min_impurity=0.5)  # Gini 4/9
+    (change,) = diff(before, after).changes
+    assert "a rebuild goes on down to min_impurity / 2; the split gains 0.4444" in change.why
 
 
 def test_the_answer_of_a_leaf_changes():

@@ -355,17 +355,31 @@ def _why(change: Change, pair: _Pair, limits: Limits) -> str:
         return _why_replaced(change)
     if change.kind == "answer changed":
         return f"labels {_counts(pair.then)} became {_counts(pair.now)}"
-    impurities = (
-        f"Gini impurity {_gini(pair.then['counts']):.4f} -> {_gini(pair.now['counts']):.4f}"
-    )
-    sizes = f"{_plural(change.size_before, 'example')} -> {change.size_after}"
-    rule = (
-        f"a set of at least {limits.min_samples_split} with impurity of at least "
-        f"{limits.min_impurity} is split"
-    )
-    gain = change.gains_after[1]
-    won = "" if gain is None else f", which gains {gain:.4f}"
-    return f"{impurities}, {sizes}; {rule}{won}"
+    was, is_now = _gini(pair.then["counts"]), _gini(pair.now["counts"])
+    change_of_gini = f"Gini impurity {was:.4f} -> {is_now:.4f}"
+    if change.kind == "leaf split":
+        return f"{change_of_gini}: {_why_split(is_now, limits)}{_won(change.gains_after[1])}"
+    return f"{change_of_gini}: {_why_leaf(change.size_after, is_now, limits)}"
+
+
+def _why_split(gini: float, limits: Limits) -> str:
+    if gini >= limits.min_impurity:
+        return f"from min_impurity={limits.min_impurity} on a set is split"
+    return "a part above was rebuilt, and a rebuild goes on down to min_impurity / 2"
+
+
+def _won(gain: float | None) -> str:
+    return "" if gain is None else f"; the split gains {gain:.4f}"
+
+
+def _why_leaf(size: int, gini: float, limits: Limits) -> str:
+    if size < limits.min_samples_split:
+        return f"fewer than min_samples_split={limits.min_samples_split} examples are a leaf"
+    if gini == 0:
+        return "all its examples have one label"
+    if gini <= limits.min_impurity / 2:
+        return "a rebuild stops at min_impurity / 2"
+    return "its examples are all equal, or lie at max_depth"
 
 
 def _why_replaced(change: Change) -> str:
