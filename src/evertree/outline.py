@@ -123,7 +123,7 @@ def tree_of(tree: Any) -> EverTree:
 
 def condition(node: Node, names: Sequence[str], *, left: bool) -> str:
     """Say which rows go to one side of a split. O(1)."""
-    name = names[cast("int", node["feature"])]
+    name = " ".join(names[cast("int", node["feature"])].splitlines())
     if is_missing(node["category"]):
         return f"{name} is missing" if left else f"{name} is not missing"
     if node["threshold"] is not None:
@@ -177,8 +177,23 @@ def names_of(tree: Any, given: Sequence[str] | None, n_features: int) -> tuple[s
     names = given if given is not None else getattr(tree, "feature_names_in_", None)
     if names is None:
         return tuple(f"x{j}" for j in range(n_features))
-    if isinstance(names, str) or len(names) != n_features:
+    try:
+        found = () if isinstance(names, str) else tuple(map(str, names))
+    except TypeError:
+        found = ()
+    if len(found) != n_features:
         raise InvalidParameter(
             f"feature_names={show(names)}: give one name for each of the {n_features} features"
         )
-    return tuple(map(str, names))
+    return found
+
+
+def checked_depth(max_depth: object) -> int | None:
+    """Check how far down is to be shown: None, for all, or an int >= 0."""
+    if max_depth is None:
+        return None
+    if isinstance(max_depth, (int, np.integer)) and not isinstance(max_depth, bool):
+        depth = int(max_depth)
+        if depth >= 0:
+            return depth
+    raise InvalidParameter(f"max_depth={show(max_depth)} is neither None nor an int >= 0")

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from evertree.encoding import show
 from evertree.errors import InvalidParameter
 from evertree.extras import load
-from evertree.outline import Outline, is_missing, label_colour
+from evertree.outline import Outline, checked_depth, is_missing, label_colour
 
 if TYPE_CHECKING:
     from evertree.tree import Node
@@ -54,10 +54,11 @@ def plot_tree(
     >>> [text.get_text() for text in ax.texts if "≤" in text.get_text()]
     ['age ≤ 46.5']
     """
-    for name, value in (("max_depth", max_depth), ("precision", precision)):
-        _check_whole(name, value)
+    if type(precision) is not int or precision < 1:
+        raise InvalidParameter(f"precision={show(precision)} is not an int >= 1")
+    depth = checked_depth(max_depth)
     pyplot = load("matplotlib.pyplot", "plot", "plot_tree()")
-    drawing = _Drawing(Outline.of(tree, feature_names), max_depth, precision)
+    drawing = _Drawing(Outline.of(tree, feature_names), depth, precision)
     if ax is None:
         _, ax = pyplot.subplots(figsize=drawing.inches(), layout="constrained")
     drawing.draw(ax)
@@ -104,12 +105,6 @@ def plot_history(history: Any, *, axes: Any = None) -> Any:
     last.set_xlabel(time_name)
     last.xaxis.set_major_formatter("{x:,.0f}")
     return places[0].figure
-
-
-def _check_whole(name: str, value: object) -> None:
-    good = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-    if not good and not (name == "max_depth" and value is None):
-        raise InvalidParameter(f"{name}={show(value)} is not an int >= 0")
 
 
 # --- the tree
@@ -281,7 +276,7 @@ def _box(outline: Outline, node: Node, max_depth: int | None, precision: int) ->
 def _test(outline: Outline, node: Node, precision: int) -> str:
     name = _short(outline.feature_names[cast("int", node["feature"])])
     if node["threshold"] is not None:
-        return f"{name} ≤ {node['threshold']:.{max(1, precision)}g}"
+        return f"{name} ≤ {node['threshold']:.{precision}g}"
     return f"{name} missing" if is_missing(node["category"]) else f"{name} = {node['category']}"
 
 
@@ -350,18 +345,20 @@ _TIMES = ("examples", "updates", "requests", "step")
 
 def _columns(history: Any) -> dict[str, npt.NDArray[np.float64]]:
     """Read the columns that can be drawn, in whatever form the history comes."""
-    if callable(getattr(history, "rows", None)) and not isinstance(history, Mapping):
+    if hasattr(history, "columns"):  # a DataFrame, of pandas or another
+        history = {str(name): history[name] for name in history.columns}
+    elif callable(getattr(history, "rows", None)):
         history = history.rows()
     if isinstance(history, (list, tuple)):
         names = {name: None for point in history for name in _as_point(point)}
         history = {name: [point.get(name) for point in history] for name in names}
-    if not hasattr(history, "keys"):
+    if not isinstance(history, Mapping):
         raise InvalidParameter(
             f"history={show(history)}: give a result of evertree.evaluate, a DataFrame, a list of "
             "dicts, or a mapping from names to columns"
         )
     wanted = {name for panel in _PANELS for name in panel.names} | set(_TIMES)
-    columns = {str(n): _numbers(str(n), history[n]) for n in history.keys() if n in wanted}  # noqa: SIM118  (a DataFrame)
+    columns = {name: _numbers(name, history[name]) for name in history if name in wanted}
     if len({len(column) for column in columns.values()}) > 1:
         lengths = {name: len(column) for name, column in columns.items()}
         raise InvalidParameter(f"history has columns of different lengths: {show(lengths)}")

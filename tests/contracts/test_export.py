@@ -345,6 +345,16 @@ def test_shap_explains_what_the_tree_says(seed, kind, labels):
     np.testing.assert_allclose(total, shares, atol=1e-9)
 
 
+def test_shap_explains_against_a_background():
+    shap = pytest.importorskip("shap")
+    tree = random_tree(5, "mixed")
+    rows = random_rows(np.random.default_rng(5), 40, "mixed")
+    explainer = shap.TreeExplainer(to_shap(tree), data=rows[:20])
+    explanation = explainer(rows[20:])
+    total = explanation.values.sum(axis=1) + explanation.base_values
+    np.testing.assert_allclose(total, shares_of(tree, rows[20:]), atol=1e-6)
+
+
 def expectation(tree, x, known):
     """The expected shares if only `known` features are known: the slow twin of shap's walk."""
     nodes, names = tree.nodes(), classes(tree)
@@ -436,6 +446,19 @@ def test_onnx_in_float64_knows_large_categories():
     assert session.run(["label"], {"X": rows})[0].tolist() == tree.label_many(rows).tolist()
 
 
+@pytest.mark.parametrize("odd", ["a\0", "\ud800"])
+def test_texts_that_are_hard_to_keep(odd):
+    pytest.importorskip("sklearn")
+    tree, rows = EverTree(1), [[0.0], [1.0], [2.0]]
+    names = ["a", odd, "é\u2028"]
+    tree.insert_many(rows, names)
+    assert to_sklearn(tree).predict(rows).tolist() == names
+    document = json.loads(to_json(tree).encode("utf-8"))
+    assert [follow_json(document, x) for x in rows] == names
+    with pytest.raises(CannotExport, match="has a zero character or half a surrogate pair"):
+        to_onnx(tree)
+
+
 def test_a_threshold_beyond_float32_is_refused_there():
     tree = EverTree(1)
     tree.insert_many([[-1e300], [-1e299]], ["a", "b"])
@@ -482,6 +505,7 @@ def test_the_names_of_an_estimator_are_used():
     [
         (lambda t: export_text(t, feature_names=["a"]), "one name for each of the 3 features"),
         (lambda t: export_text(t, feature_names="abc"), "one name for each of the 3 features"),
+        (lambda t: export_text(t, feature_names=3), "one name for each of the 3 features"),
         (lambda t: export_text(t, max_depth=-1), "max_depth=-1 is neither None nor an int >= 0"),
         (lambda t: export_dot(t, max_depth=True), "max_depth=True is neither"),
         (lambda t: to_onnx(t, dtype="float16"), "dtype='float16' is neither"),

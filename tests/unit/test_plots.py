@@ -106,9 +106,9 @@ def test_many_labels_are_not_all_in_the_legend():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"max_depth": -1}, "max_depth=-1 is not an int >= 0"),
-        ({"max_depth": 2.5}, "max_depth=2.5 is not an int >= 0"),
-        ({"precision": None}, "precision=None is not an int >= 0"),
+        ({"max_depth": -1}, "max_depth=-1 is neither None nor an int >= 0"),
+        ({"max_depth": 2.5}, "max_depth=2.5 is neither None nor an int >= 0"),
+        ({"precision": None}, "precision=None is not an int >= 1"),
         ({"feature_names": ["a"]}, "one name for each of the 4 features"),
     ],
 )
@@ -148,11 +148,13 @@ class Result:
         return as_rows(HISTORY)
 
 
-@pytest.mark.parametrize("form", ["mapping", "frame", "rows", "result"])
+@pytest.mark.parametrize("form", ["mapping", "frame", "polars", "rows", "result"])
 def test_every_form_of_a_history_is_drawn(form):
     history = HISTORY
     if form == "frame":
         history = pytest.importorskip("pandas").DataFrame(HISTORY)
+    elif form == "polars":
+        history = pytest.importorskip("polars").DataFrame(HISTORY)
     elif form == "rows":
         history = as_rows(HISTORY)
     elif form == "result":

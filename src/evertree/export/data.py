@@ -59,7 +59,7 @@ def to_json(tree: Any, *, feature_names: Sequence[str] | None = None) -> str:
         "labels": [_plain(label) for label in outline.labels],
         "nodes": [_node(outline, node) for node in outline.nodes],
     }
-    return json.dumps(document, allow_nan=False, ensure_ascii=False)
+    return json.dumps(document, allow_nan=False)
 
 
 def _node(outline: Outline, node: Node) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def to_onnx(
 
 def _answers(labels: tuple[Hashable, ...]) -> list[int] | list[bytes]:
     if all(type(label) is str for label in labels):
-        return [str(label).encode() for label in labels]
+        return [_utf8(str(label)) for label in labels]
     numbers = [_whole(label) for label in labels]
     if None not in numbers:
         return [number for number in numbers if number is not None]
@@ -73,6 +73,17 @@ def _answers(labels: tuple[Hashable, ...]) -> list[int] | list[bytes]:
         "texts or all whole numbers below 2**63; labels='position' answers with positions in "
         "evertree.export.classes(tree)"
     )
+
+
+def _utf8(label: str) -> bytes:
+    # onnxruntime ends a text at its first zero character.
+    if "\0" in label or any("\ud800" <= character <= "\udfff" for character in label):
+        raise CannotExport(
+            f"label {show(label)} has a zero character or half a surrogate pair, which texts in "
+            "ONNX cannot have; labels='position' answers with positions in "
+            "evertree.export.classes(tree)"
+        )
+    return label.encode()
 
 
 def _whole(label: Any) -> int | None:

@@ -11,6 +11,8 @@ from evertree.export.thresholds import Thresholds
 from evertree.extras import load
 from evertree.outline import Outline, tree_of
 
+_LIMIT = 2**63  # of int64
+
 
 def to_sklearn(tree: Any) -> Any:
     """Make a fitted sklearn.tree.DecisionTreeClassifier that answers as the tree does.
@@ -73,11 +75,14 @@ def _state(outline: Outline, written: Thresholds, node_dtype: Any) -> dict[str, 
 
 
 def _array(labels: tuple[Any, ...]) -> npt.NDArray[Any]:
+    """Make an array of the labels' own type where that keeps them as they are, else of objects."""
     kinds = set(map(type, labels))
     if kinds in ({bool}, {float}, {str}) or (
-        kinds == {int} and all(-(2**63) <= n < 2**63 for n in labels)
+        kinds == {int} and all(-_LIMIT <= n < _LIMIT for n in labels)
     ):
-        return np.array(labels)
+        plain = np.array(labels)
+        if plain.tolist() == list(labels):  # numpy drops a zero character at the end of a text
+            return plain
     # One by one: numpy would take a tuple for a row of its own.
     result = np.empty(len(labels), dtype=object)
     for position, label in enumerate(labels):

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from evertree.encoding import show
-from evertree.errors import InvalidParameter
-from evertree.outline import Outline
+from evertree.outline import Outline, checked_depth
 
 if TYPE_CHECKING:
     from evertree.tree import Node
@@ -39,7 +38,7 @@ def export_text(
     … 3 nodes
     """
     outline = Outline.of(tree, feature_names)
-    return "\n".join(_lines(outline, _depth(max_depth)))
+    return "\n".join(_lines(outline, checked_depth(max_depth)))
 
 
 def export_dot(
@@ -64,7 +63,7 @@ def export_dot(
       0 -> 2 [label="no"];
     }
     """
-    outline, deepest = Outline.of(tree, feature_names), _depth(max_depth)
+    outline, deepest = Outline.of(tree, feature_names), checked_depth(max_depth)
     shown = [n for n in outline.nodes if deepest is None or n["depth"] <= deepest]
     nodes = [f"  {n['id']} [{_attributes(outline, n, deepest)}];" for n in shown]
     edges = [
@@ -78,14 +77,6 @@ def export_dot(
         '  edge [fontname="sans-serif"];'
     )
     return "\n".join([head, *nodes, *edges, "}"])
-
-
-def _depth(max_depth: object) -> int | None:
-    if max_depth is None or (
-        isinstance(max_depth, int) and not isinstance(max_depth, bool) and max_depth >= 0
-    ):
-        return max_depth
-    raise InvalidParameter(f"max_depth={show(max_depth)} is neither None nor an int >= 0")
 
 
 # --- text
