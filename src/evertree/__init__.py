@@ -14,6 +14,9 @@ the best split for the rows that are there now.
 'yes'
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from evertree.errors import (
     CannotExport,
     DuplicateId,
@@ -24,18 +27,20 @@ from evertree.errors import (
     InvalidParameter,
     MissingExtra,
 )
-from evertree.explain import diff, influence, snapshot
-from evertree.export import (
-    export_dot,
-    export_text,
-    to_json,
-    to_onnx,
-    to_shap,
-    to_sklearn,
-    to_treelite,
-)
-from evertree.plots import plot_history, plot_tree
 from evertree.tree import Certificate, EverTree
+
+if TYPE_CHECKING:
+    from evertree.explain import diff, influence, snapshot
+    from evertree.export import (
+        export_dot,
+        export_text,
+        to_json,
+        to_onnx,
+        to_shap,
+        to_sklearn,
+        to_treelite,
+    )
+    from evertree.plots import plot_history, plot_tree
 
 __all__ = [
     "CannotExport",
@@ -64,3 +69,34 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+
+_LATER = {  # what not every user needs is imported when it is first asked for, and not before
+    "diff": ("evertree.explain", "diff"),
+    "explain": ("evertree.explain", None),
+    "export": ("evertree.export", None),
+    "export_dot": ("evertree.export", "export_dot"),
+    "export_text": ("evertree.export", "export_text"),
+    "influence": ("evertree.explain", "influence"),
+    "plot_history": ("evertree.plots", "plot_history"),
+    "plot_tree": ("evertree.plots", "plot_tree"),
+    "plots": ("evertree.plots", None),
+    "snapshot": ("evertree.explain", "snapshot"),
+    "to_json": ("evertree.export", "to_json"),
+    "to_onnx": ("evertree.export", "to_onnx"),
+    "to_shap": ("evertree.export", "to_shap"),
+    "to_sklearn": ("evertree.export", "to_sklearn"),
+    "to_treelite": ("evertree.export", "to_treelite"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, member = _LATER[name]
+    found = import_module(module)
+    return found if member is None else getattr(found, member)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

@@ -412,8 +412,8 @@ def test_equalities_on_one_feature_do_not_multiply():
 
 
 def test_equalities_on_many_features_are_refused_at_a_limit(monkeypatch):
-    monkeypatch.setattr("evertree.export.thresholds._NODES_MAX", 50)
-    with pytest.raises(CannotExport, match="more than 50 nodes would be needed"):
+    monkeypatch.setattr("evertree.export.thresholds._COPIES_MAX", 50)
+    with pytest.raises(CannotExport, match="more than 50 additional nodes"):
         to_shap(random_tree(2, "categorical"))
 
 

@@ -157,7 +157,6 @@ def _ensemble(onnx: Any, outline: Outline, dtype: np.dtype[Any], rows_type: int)
 def _mode(node: Any) -> str:
     if node["feature"] is None:
         return "LEAF"
-    # No category is -1 or below: so only the missing values go where this test holds.
     return "BRANCH_EQ" if _is_category(node) else "BRANCH_LEQ"
 
 
@@ -173,6 +172,7 @@ def _values(outline: Outline, dtype: np.dtype[Any]) -> npt.NDArray[np.float64]:
         elif _is_category(node):
             values[node["id"]] = _category(node["category"], dtype)
         elif node["feature"] is not None:
+            # No category is -1 or below: so only the missing values go where this test holds.
             values[node["id"]] = -1.0
     return values
 

@@ -8,7 +8,7 @@ tree with equality: along a path they are linear in what each feature contribute
 
 Within a copy it is known between which codes x lies, and tests that are settled by that are left
 out. So n equalities on one feature make at most n + 1 copies of what follows; on several features
-these multiply, and beyond a million nodes the tree is refused.
+these multiply, and beyond a million nodes of copies the tree is refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evertree.outline import Outline
     from evertree.tree import Node
 
-_NODES_MAX = 1_000_000
+_COPIES_MAX = 1_000_000  # nodes beyond those of the tree itself
 _CATEGORY_LIMIT = 2**24  # the targets compare float32, which confuses larger codes
 _NEXT_TO_NONE = 2.0**-50
 _SCALE_MIN = 2.0**-1000
@@ -83,6 +83,12 @@ class Thresholds:
         pending = [_Place(root, weight=_size(root))]
         while pending:
             pending += written._write(pending.pop(), outline)
+            if len(written.feature) > len(outline.nodes) + _COPIES_MAX:
+                raise CannotExport(
+                    f"more than {_COPIES_MAX} additional nodes would be needed to write equality "
+                    "tests on categories as thresholds: limit max_depth, or use to_onnx or "
+                    "to_treelite, which know equality"
+                )
         return written
 
     def _write(self, place: _Place, outline: Outline) -> list[_Place]:
@@ -121,12 +127,6 @@ class Thresholds:
     def _add(self, place: _Place, test: _Test | None) -> int:
         """Append a node, a leaf if it has no test, and hang it under its parent."""
         at = len(self.feature)
-        if at >= _NODES_MAX:
-            raise CannotExport(
-                f"more than {_NODES_MAX} nodes would be needed to write the equality tests on "
-                "categories as thresholds: limit max_depth, or use to_onnx or to_treelite, which "
-                "know equality"
-            )
         feature, threshold, missing_left = test or _Test(-2, -2.0, missing_left=False)
         self.left.append(-1)
         self.right.append(-1)
