@@ -221,6 +221,46 @@ def test_onnxruntime_says_what_the_tree_does(seed, kind, labels, dtype):
         assert (names[one[0]] if by_position else one.tolist()[0]) == label
 
 
+@pytest.mark.parametrize("n_features", [1, 2])
+def test_onnx_knows_chains_of_equalities(n_features):
+    # onnxruntime makes one test of successive BRANCH_EQ on a feature, and that can be another tree.
+    runtime = pytest.importorskip("onnxruntime")
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        tree = EverTree(n_features, range(n_features))
+        rows = rng.integers(0, 7, (40, n_features)).astype(float)
+        rows[rng.random(rows.shape) < 0.1] = np.nan
+        tree.insert_many(rows, rng.integers(0, 5, 40))
+        asked = np.array(list(itertools.product([*range(9), math.nan], repeat=n_features)))
+        session = runtime.InferenceSession(to_onnx(tree).SerializeToString())
+        found = session.run(["label"], {"X": asked})[0].tolist()
+        assert not same(found, tree.label_many(asked).tolist()), seed
+
+
+@pytest.mark.parametrize("kind", ["categorical", "mixed"])
+@pytest.mark.parametrize("seed", range(5))
+def test_missing_values_may_go_with_a_category(seed, kind, monkeypatch):
+    # Trees send them with no category so far, but a node can say it, so exports have to know it.
+    runtime, treelite = pytest.importorskip("onnxruntime"), pytest.importorskip("treelite")
+    pytest.importorskip("sklearn")
+    tree = random_tree(seed, kind)
+    nodes = tree.nodes()
+    for node in nodes[seed % 2 :: 2]:
+        if node["category"] is not None:
+            node["missing_left"] = True
+    monkeypatch.setattr(EverTree, "nodes", lambda _: nodes)
+    rows = asking_rows(tree, seed, kind)
+    document = json.loads(to_json(tree))
+    expected = [follow_json(document, x) for x in rows]
+    assert expected != tree.label_many(rows).tolist()
+    names = classes(tree)
+    session = runtime.InferenceSession(to_onnx(tree).SerializeToString())
+    assert not same(session.run(["label"], {"X": rows})[0].tolist(), expected)
+    shares = treelite.gtil.predict(to_treelite(tree), rows, nthread=1).reshape(len(rows), -1)
+    assert not same([names[i] for i in shares.argmax(axis=1)], expected)
+    assert not same(to_sklearn(tree).predict(rows).tolist(), expected)
+
+
 def test_onnx_keeps_the_winner_where_float32_sees_a_tie():
     runtime = pytest.importorskip("onnxruntime")
     tree = random_tree(0, "real", "two")

@@ -9,8 +9,8 @@ Thresholds are float64 tensors, which need the operator set ai.onnx.ml 3.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Any, Literal
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,9 @@ from evertree.encoding import show
 from evertree.errors import CannotExport, InvalidParameter
 from evertree.extras import load
 from evertree.outline import Outline, is_missing
+
+if TYPE_CHECKING:
+    from evertree.tree import Node
 
 _INT64 = range(-(2**63), 2**63)
 _FLOAT32_WHOLE_LIMIT = 2**24  # float32 holds every whole number up to here, and not the next one
@@ -134,6 +137,8 @@ def _ensemble(onnx: Any, outline: Outline, dtype: np.dtype[Any], rows_type: int)
     leaves = [node["id"] for node in nodes if node["feature"] is None]
     shares = _float32_shares(outline, leaves)
 
+    branches = [_branch(node, nodes) for node in nodes]
+
     def tensor(name: str, values: npt.NDArray[Any]) -> Any:
         return onnx.helper.make_tensor(name, rows_type, [len(values)], values.astype(dtype))
 
@@ -141,12 +146,12 @@ def _ensemble(onnx: Any, outline: Outline, dtype: np.dtype[Any], rows_type: int)
         "n_targets": n_labels,
         "nodes_treeids": [0] * len(nodes),
         "nodes_nodeids": list(range(len(nodes))),
-        "nodes_modes": [_mode(node) for node in nodes],
+        "nodes_modes": [branch.mode for branch in branches],
         "nodes_featureids": [node["feature"] or 0 for node in nodes],
         "nodes_values_as_tensor": tensor("values", _values(outline, dtype)),
-        "nodes_truenodeids": [node["left"] or 0 for node in nodes],
-        "nodes_falsenodeids": [node["right"] or 0 for node in nodes],
-        "nodes_missing_value_tracks_true": [int(bool(node["missing_left"])) for node in nodes],
+        "nodes_truenodeids": [branch.if_true for branch in branches],
+        "nodes_falsenodeids": [branch.if_false for branch in branches],
+        "nodes_missing_value_tracks_true": [int(branch.missing_is_true) for branch in branches],
         "target_treeids": [0] * shares.size,
         "target_nodeids": np.repeat(leaves, n_labels).tolist(),
         "target_ids": list(range(n_labels)) * len(leaves),
@@ -154,13 +159,40 @@ def _ensemble(onnx: Any, outline: Outline, dtype: np.dtype[Any], rows_type: int)
     }
 
 
-def _mode(node: Any) -> str:
+class _Branch(NamedTuple):
+    mode: str
+    if_true: int = 0
+    if_false: int = 0
+    missing_is_true: bool = False
+
+
+def _branch(node: Node, nodes: Sequence[Node]) -> _Branch:
     if node["feature"] is None:
-        return "LEAF"
-    return "BRANCH_EQ" if _is_category(node) else "BRANCH_LEQ"
+        return _Branch("LEAF")
+    left, right = cast("int", node["left"]), cast("int", node["right"])
+    missing_left = bool(node["missing_left"])
+    if not _is_category(node):
+        return _Branch("BRANCH_LEQ", left, right, missing_left)
+    # Written as "is not", which is true of a missing value too. onnxruntime (1.21 to 1.31 at least)
+    # makes one test of two successive BRANCH_EQ on a feature, also where that is another tree.
+    if missing_left and not _is_second_equality(node, nodes):
+        return _Branch("BRANCH_EQ", left, right, missing_left)
+    return _Branch("BRANCH_NEQ", right, left, missing_is_true=True)
 
 
-def _is_category(node: Any) -> bool:
+def _is_second_equality(node: Node, nodes: Sequence[Node]) -> bool:
+    """Whether the parent has sent the missing values of this very feature to its other side."""
+    if node["parent"] is None:
+        return False
+    parent = nodes[node["parent"]]
+    return (
+        parent["feature"] == node["feature"]
+        and parent["right"] == node["id"]
+        and bool(parent["missing_left"])
+    )
+
+
+def _is_category(node: Node) -> bool:
     return node["category"] is not None and not is_missing(node["category"])
 
 
