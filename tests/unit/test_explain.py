@@ -131,32 +131,35 @@ def test_a_leaf_is_split_and_merged_again():
 
 def of_rows(rows, labels, **limits):
     tree = EverTree(1, **limits)
-    tree.insert_many(rows, labels)
+    tree.insert_many(rows, list(labels))
     return tree
 
 
 @pytest.mark.parametrize(
-    ("after", "says"),
+    ("rows", "labels", "limits", "says"),
     [
-        (of_rows([[0], [0], [1]], ["a"] * 3, min_impurity=0.4), "all its examples have one label"),
-        (of_rows([[0], [0]], ["a", "b"], min_impurity=0.4), "are all equal, or lie at max_depth"),
-        (of_rows([[0], [1]], ["a", "b"], max_depth=0), "are all equal, or lie at max_depth"),
+        ([[0], [0], [1]], "aaa", {}, "all its examples have one label"),
+        ([[0], [0]], "ab", {}, "are all equal, or lie at max_depth"),
+        ([[0], [1]], "ab", {"max_depth": 0}, "are all equal, or lie at max_depth"),
         (
-            of_rows([[0]] * 9 + [[1]], ["a"] * 9 + ["b"], min_impurity=0.4),
+            [[0]] * 9 + [[1]],
+            "aaaaaaaaab",
+            {},
             "Gini impurity 0.4444 -> 0.1800: a rebuild stops at min_impurity / 2",
         ),
     ],
 )
-def test_why_a_node_is_a_leaf(after, says):
-    before = of_rows([[0], [0], [1]], ["a", "a", "b"], min_impurity=0.4)
+def test_why_a_node_is_a_leaf(rows, labels, limits, says):
+    before = of_rows([[0], [0], [1]], "aab", min_impurity=0.4)
+    after = of_rows(rows, labels, min_impurity=0.4, **limits)
     (change,) = diff(before, after).changes
     assert change.kind == "split became leaf"
     assert says in change.why
 
 
 def test_why_a_node_is_split_that_need_not_be():
-    before = of_rows([[0], [0], [1]], ["a"] * 3, min_impurity=0.5)
-    after = of_rows([[0], [0], [1]], ["a", "a", "b"], min_impurity=0.5)  # Gini 4/9
+    before = of_rows([[0], [0], [1]], "aaa", min_impurity=0.5)
+    after = of_rows([[0], [0], [1]], "aab", min_impurity=0.5)  # Gini 4/9
     (change,) = diff(before, after).changes
     assert "a rebuild goes on down to min_impurity / 2; the split gains 0.4444" in change.why
 
@@ -224,13 +227,16 @@ def test_own_ids_are_named_or_the_rows_are_not_known():
 @pytest.mark.parametrize(
     ("other", "says"),
     [
-        (EverTree(2), "n_features=1 and after n_features=2"),
-        (EverTree(1, categorical=[0]), r"categorical=\(\) and after categorical=\(0,\)"),
+        ({"n_features": 2}, "n_features=1 and after n_features=2"),
+        (
+            {"n_features": 1, "categorical": [0]},
+            r"categorical=\(\) and after categorical=\(0,\)",
+        ),
     ],
 )
 def test_trees_of_other_features_are_not_compared(other, says):
     with pytest.raises(InvalidParameter, match=says):
-        diff(EverTree(1), other)
+        diff(EverTree(1), EverTree(**other))
 
 
 @pytest.mark.parametrize("wrong", [None, 3, "tree"])

@@ -22,9 +22,10 @@ def export_text(
 ) -> str:
     """Write the tree as indented text, one line per branch.
 
-    O(nodes · labels). Thresholds are written in full, so the text says exactly what the tree does.
-    `tree` is an EverTree, or an estimator that keeps one as `tree_`. Below `max_depth` nodes are
-    counted, not written. An empty leaf says that it is empty, and answers as its parent does.
+    O(nodes · (labels + depth)). Thresholds are written in full, so the text says exactly what the
+    tree does; only labels of more than 60 characters are shortened. `tree` is an EverTree, or an
+    estimator that keeps one as `tree_`. Below `max_depth` nodes are counted, not written. An empty
+    leaf says that it is empty, and has the label of its nearest ancestor that is not.
 
     >>> from evertree import EverTree
     >>> tree = EverTree(n_features=2, categorical=[1])
