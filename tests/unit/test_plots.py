@@ -32,7 +32,7 @@ def boxes(ax):
 
 @pytest.mark.parametrize("kind", ["real", "categorical", "mixed"])
 def test_every_node_has_a_box_in_its_colour(kind):
-    tree = random_tree(1, kind)
+    tree = random_tree(1, kind, n=100)
     drawn = boxes(plot_tree(tree, max_depth=None))
     outline = Outline.of(tree)
     assert len(drawn) == len(outline.nodes)
@@ -42,7 +42,7 @@ def test_every_node_has_a_box_in_its_colour(kind):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_no_two_boxes_overlap(seed):
-    drawn = boxes(plot_tree(random_tree(seed), max_depth=None))
+    drawn = boxes(plot_tree(random_tree(seed, n=100), max_depth=None))
     places = [(b.get_x(), b.get_x() + b.get_width(), b.get_y()) for b in drawn]
     for i, (left, right, y) in enumerate(places):
         for other_left, other_right, other_y in places[:i]:
@@ -74,7 +74,11 @@ def test_what_lies_below_is_cut_and_counted():
 
 
 def test_empty_leaves_are_dashed():
-    tree = next(t for t in map(random_tree, range(20)) if any(not n["counts"] for n in t.nodes()))
+    tree = next(
+        t
+        for t in (random_tree(s, n=100) for s in range(40))
+        if any(not n["counts"] for n in t.nodes())
+    )
     ax = plot_tree(tree, max_depth=None)
     dashed = [box for box in boxes(ax) if box.get_linestyle() == "--"]
     assert len(dashed) == sum(not n["counts"] for n in tree.nodes())
