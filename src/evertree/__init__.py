@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from evertree.errors import (
+    CannotExport,
     DuplicateId,
     EmptyTree,
     EvertreeError,
@@ -32,8 +33,20 @@ from evertree.tree import Certificate, EverTree
 if TYPE_CHECKING:
     from evertree import river as river
     from evertree.estimators.sklearn import EverTreeClassifier as EverTreeClassifier
+    from evertree.explain import diff, influence, snapshot
+    from evertree.export import (
+        export_dot,
+        export_text,
+        to_json,
+        to_onnx,
+        to_shap,
+        to_sklearn,
+        to_treelite,
+    )
+    from evertree.plots import plot_history, plot_tree
 
 __all__ = [
+    "CannotExport",
     "Certificate",
     "DuplicateId",
     "EmptyTree",
@@ -45,6 +58,18 @@ __all__ = [
     "InvalidParameter",
     "MissingExtra",
     "__version__",
+    "diff",
+    "export_dot",
+    "export_text",
+    "influence",
+    "plot_history",
+    "plot_tree",
+    "snapshot",
+    "to_json",
+    "to_onnx",
+    "to_shap",
+    "to_sklearn",
+    "to_treelite",
 ]
 
 __version__ = "0.1.0"
@@ -53,9 +78,24 @@ __version__ = "0.1.0"
 # What not every user needs is imported when it is first asked for, and not before.
 _LATER: dict[str, tuple[str, str | None]] = {
     "EverTreeClassifier": ("evertree.estimators.sklearn", "EverTreeClassifier"),
+    "diff": ("evertree.explain", "diff"),
     "evaluate": ("evertree.evaluate", None),
+    "explain": ("evertree.explain", None),
+    "export": ("evertree.export", None),
+    "export_dot": ("evertree.export", "export_dot"),
+    "export_text": ("evertree.export", "export_text"),
+    "influence": ("evertree.explain", "influence"),
+    "plot_history": ("evertree.plots", "plot_history"),
+    "plot_tree": ("evertree.plots", "plot_tree"),
+    "plots": ("evertree.plots", None),
     "river": ("evertree.river", None),
+    "snapshot": ("evertree.explain", "snapshot"),
     "streams": ("evertree.streams", None),
+    "to_json": ("evertree.export", "to_json"),
+    "to_onnx": ("evertree.export", "to_onnx"),
+    "to_shap": ("evertree.export", "to_shap"),
+    "to_sklearn": ("evertree.export", "to_sklearn"),
+    "to_treelite": ("evertree.export", "to_treelite"),
 }
 
 

@@ -7,6 +7,7 @@ This file knows no other of ours.
 from __future__ import annotations
 
 __all__ = [
+    "CannotExport",
     "DuplicateId",
     "EmptyTree",
     "EvertreeError",
@@ -55,6 +56,10 @@ class InvalidParameter(EvertreeError, ValueError):
 
 class MissingExtra(EvertreeError, ImportError):
     """A library is not installed that only some users need; the message names the extra."""
+
+
+class CannotExport(EvertreeError, ValueError):
+    """A tree was to be written in a form that cannot say what this tree says."""
 
 
 class EmptyTree(EvertreeError, LookupError):

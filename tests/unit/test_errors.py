@@ -15,6 +15,8 @@ BUILT_INS = {
     "InvalidParameter": ValueError,
     "MissingExtra": ImportError,
     "EmptyTree": LookupError,
+    "CannotExport": ValueError,
+    "MissingExtra": ImportError,
 }
 
 

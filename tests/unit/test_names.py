@@ -14,7 +14,7 @@ def test_every_name_is_there(name):
     assert name in dir(evertree)
 
 
-@pytest.mark.parametrize("room", ["evaluate", "streams"])
+@pytest.mark.parametrize("room", ["evaluate", "explain", "export", "plots", "streams"])
 def test_a_room_is_entered_on_demand(room):
     code = (
         "import sys, evertree\n"
