@@ -209,7 +209,7 @@ def test_time_window(moments, span, dates):
 
 
 def test_time_window_of_seven_days():
-    start = datetime(2026, 11, 1)  # noqa: DTZ001  (a file without time zones)
+    start = datetime(2026, 11, 1)
     examples = [((float(day),), "y", start + timedelta(days=day)) for day in (0, 1, 6, 7, 8, 30)]
     expected = [
         InsertMany([(0.0,), (1.0,), (6.0,)], ["y"] * 3),
@@ -247,7 +247,7 @@ def test_time_window_without_times():
 
 
 def test_times_without_order():
-    naive, aware = datetime(2026, 1, 1), datetime(2026, 1, 1, tzinfo=timezone.utc)  # noqa: DTZ001
+    naive, aware = datetime(2026, 1, 1), datetime(2026, 1, 1, tzinfo=timezone.utc)
     for a, b in ((1.0, naive), (naive, aware)):
         with pytest.raises(InvalidExample, match="have no order"):
             list(sliding_window("7d")([((1.0,), 0, a), ((1.0,), 0, b)]))

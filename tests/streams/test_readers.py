@@ -138,7 +138,7 @@ def test_csv_chooses_columns(write):
     assert source.timed
     assert [(x.tolist(), y) for x, y, _ in source] == [([1.0, 0.0], "p"), ([3.0, 1.0], "q")]
     assert [e.time for e in source] == [
-        datetime(2026, 1, 1),  # noqa: DTZ001
+        datetime(2026, 1, 1),
         datetime(2026, 1, 2, 10, tzinfo=timezone.utc),
     ]
     assert source.categories == {"code": {"7": 0, "8": 1}}
@@ -283,7 +283,7 @@ def test_arff_types_that_are_no_features(write):
     ):
         read_arff(path)
     (example,) = read_arff(path, drop=["name"], time="day")
-    assert (example.x.tolist(), example.y, example.time) == ([1.0], "p", datetime(2026, 1, 2))  # noqa: DTZ001
+    assert (example.x.tolist(), example.y, example.time) == ([1.0], "p", datetime(2026, 1, 2))
 
 
 PIECES = [
@@ -381,7 +381,7 @@ def test_codes_do_not_depend_on_batches():
 
 
 def test_times_of_frames():
-    moments = [datetime(2026, 1, 1), datetime(2026, 1, 2)]  # noqa: DTZ001
+    moments = [datetime(2026, 1, 1), datetime(2026, 1, 2)]
     for column, expected in (
         (pa.array(moments, pa.timestamp("ns")), moments),
         (pa.array([date(2026, 1, 1), date(2026, 1, 2)]), moments),
@@ -405,7 +405,7 @@ def test_times_of_frames():
             {"a": [1, 2], "y": ["p", None]},
             "row 1 of the frame, column 'y': None: an example has a label",
         ),
-        ({"a": [datetime(2026, 1, 1)] * 2}, r"of type timestamp\[us\], which is no feature"),  # noqa: DTZ001
+        ({"a": [datetime(2026, 1, 1)] * 2}, r"of type timestamp\[us\], which is no feature"),
         ({"a": [[1], [2]]}, "which is no feature"),
     ],
 )
@@ -455,8 +455,8 @@ def test_arrays():
         np.array([[1, 2], [3, 4]], np.int32), np.array(["p", "q"]), time=times, categorical=[1]
     )
     assert [(x.tolist(), y, t) for x, y, t in source] == [
-        ([1.0, 2.0], "p", datetime(2026, 1, 1)),  # noqa: DTZ001
-        ([3.0, 4.0], "q", datetime(2026, 1, 2)),  # noqa: DTZ001
+        ([1.0, 2.0], "p", datetime(2026, 1, 1)),
+        ([3.0, 4.0], "q", datetime(2026, 1, 2)),
     ]
     assert (source.length, source.categorical, source.timed) == (2, (1,), True)
 

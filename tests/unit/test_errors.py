@@ -16,7 +16,6 @@ BUILT_INS = {
     "MissingExtra": ImportError,
     "EmptyTree": LookupError,
     "CannotExport": ValueError,
-    "MissingExtra": ImportError,
 }
 
 

@@ -7,12 +7,12 @@ door for learners in another language, such as MOA's behind a pipe.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from evertree.encoding import Labels, Row, Rows, show
+from evertree.encoding import Labels, Row, show
 from evertree.errors import ExampleNotFound, InvalidParameter
 from evertree.evaluate.metrics import NO_ANSWER
 
@@ -80,7 +80,7 @@ class NoChange:
         """Remember the label."""
         self._last = y
 
-    def insert_many(self, X: Rows, y: Labels) -> None:  # noqa: ARG002
+    def insert_many(self, X: Iterable[Row], y: Labels) -> None:  # noqa: ARG002
         """Remember the last of the labels."""
         self._last = y[-1]
 
@@ -175,7 +175,7 @@ class Refitted:
         self._active.delete(x, y)
         self._updated()
 
-    def insert_many(self, X: Rows, y: Labels) -> None:
+    def insert_many(self, X: Iterable[Row], y: Labels) -> None:
         """Take many examples in, and fit."""
         for row, label in zip(X, y, strict=True):
             self._active.insert(row, label)
@@ -277,7 +277,7 @@ def _not_active(x: Row, y: Hashable) -> ExampleNotFound:
     )
 
 
-Many: TypeAlias = Callable[[Rows, Labels], Any]
+Many: TypeAlias = Callable[[Iterable[Row], Labels], Any]
 
 
 def many(model: Any, name: str) -> Many:
@@ -288,7 +288,7 @@ def many(model: Any, name: str) -> Many:
         return batch
     one = getattr(model, name.removesuffix("_many"))
 
-    def one_by_one(X: Rows, y: Labels) -> None:
+    def one_by_one(X: Iterable[Row], y: Labels) -> None:
         for x, label in zip(X, y, strict=True):
             one(x, label)
 

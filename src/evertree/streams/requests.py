@@ -7,11 +7,13 @@ which one goes. This file knows nothing else of ours but how a row may look.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from evertree.encoding import Labels, Row, Rows
+    import numpy.typing as npt
+
+    from evertree.encoding import Labels, Row
 
 
 class Label(NamedTuple):
@@ -38,14 +40,14 @@ class Delete(NamedTuple):
 class InsertMany(NamedTuple):
     """Take many examples in as one update; a stream begins with one of these."""
 
-    X: Rows
+    X: Sequence[Row] | npt.NDArray[Any]
     y: Labels
 
 
 class DeleteMany(NamedTuple):
     """Take many examples out as one update."""
 
-    X: Rows
+    X: Sequence[Row] | npt.NDArray[Any]
     y: Labels
 
 
