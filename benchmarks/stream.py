@@ -34,13 +34,13 @@ def ask(options: Options) -> Iterator[Row]:
     """Compare every set with both peers."""
     for data in available(*SETS, quick=options.quick):
         progress(f"stream: {data.name}, MOA")
-        yield against_moa(options, data)
+        yield from against_moa(options, data)
         progress(f"stream: {data.name}, river")
         yield against_river(options, data.first(300 if options.quick else RIVER_ROWS))
 
 
-def against_moa(options: Options, data: Data) -> Row:
-    """Time all rows. Without MOA the row tells our own time and says so."""
+def against_moa(options: Options, data: Data) -> Iterator[Row]:
+    """Time all rows, MOA warm and in its first pass. Without MOA the row says so."""
     jobs: dict[str, Callable[[], Run]] = {"evertree": partial(run_evertree, data)}
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "stream"
@@ -51,7 +51,27 @@ def against_moa(options: Options, data: Data) -> Row:
                 learner = f"trees.EFDT -g {grace}"
                 jobs[f"MOA -g {grace}"] = partial(moa.run, file, learner, warm_up_seconds)
         runs = fastest(options, jobs, _cpu)
-    return _row(data, "MOA EFDT", runs, at_least=5, otherwise=moa.HOW_TO_GET_IT)
+    yield _row(data, "MOA EFDT", runs, at_least=5, otherwise=moa.HOW_TO_GET_IT)
+    if len(runs) > 1:
+        yield _first_pass(data, runs)
+
+
+def _first_pass(data: Data, runs: dict[str, Run]) -> Row:
+    """Take MOA as it starts, with all that its virtual machine does: a stream comes only once."""
+    ours, *theirs = runs.values()
+    seconds = {"evertree": _cpu(ours)} | {
+        name: run.cold_all_seconds for name, run in runs.items() if run.cold_all_seconds is not None
+    }
+    cold = [run.cold_all_seconds for run in theirs if run.cold_all_seconds is not None]
+    return Row(
+        data.name,
+        f"MOA EFDT, first pass, all threads, {len(data)} rows",
+        {name: each / (len(data) - 1) for name, each in seconds.items()},
+        "s",
+        figure=min(cold) / _cpu(ours),
+        at_least=5,
+        note="a fresh virtual machine, with the CPU time of its compiler and collector",
+    )
 
 
 def against_river(options: Options, data: Data) -> Row:

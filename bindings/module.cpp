@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "certify.hpp"
+#include "descent.hpp"
 #include "gate.hpp"
 #include "labels.hpp"
 #include "row.hpp"
@@ -86,7 +87,7 @@ class PyTree {
   public:
     PyTree(std::size_t n_features, const nb::list& categorical, double max_gap, double min_impurity,
            std::uint32_t min_samples_split, std::int32_t max_depth, double epsilon,
-           nb::object encoder)
+           std::size_t n_workers, nb::object encoder)
         : empty_(nb::module_::import_("evertree._core").attr("EMPTY")),
           encoder_(encoder),
           labels_(encoder),
@@ -94,7 +95,8 @@ class PyTree {
               kinds_of(n_features, categorical),
               Limits{max_gap, min_impurity, min_samples_split,
                      max_depth < 0 ? Limits::kNoDepthLimit : static_cast<std::uint32_t>(max_depth),
-                     epsilon < 0 ? Limits::kCertifiedRule : epsilon}) {}
+                     epsilon < 0 ? Limits::kCertifiedRule : epsilon},
+              n_workers) {}
 
     std::int64_t insert(nb::handle x, nb::handle y, ExampleId id) {
         const Row row = read(x);
@@ -113,6 +115,7 @@ class PyTree {
         const Row row = read(x);
         const nb::object label = labels_.plain(y);
         const std::unique_lock writing(gate_);
+        subject_.index_values();
         const auto known = labels_.find(label);
         const Slot slot = known ? examples().find(row.data(), *known) : kNoSlot;
         return delete_slot(slot);
@@ -162,6 +165,7 @@ class PyTree {
     std::int64_t delete_many_values(const Matrix& X, const nb::list& y) {
         const std::vector<nb::object> labels = plain_labels(y);
         const std::unique_lock writing(gate_);
+        subject_.index_values();
         std::vector<Slot> slots;
         std::unordered_map<Slot, Slot> next;  // by the first of equal examples: the next to take
         std::vector<double> x(X.shape(1));
@@ -202,17 +206,15 @@ class PyTree {
     nb::object label_many(const Matrix& X) {
         std::vector<std::int32_t> codes(X.shape(0));
         std::vector<nb::object> in_order;
+        bool is_valid = true;
         if (!codes.empty()) {
             const std::shared_lock reading = lock_with_ranks();
             if (tree().root().tally.size == 0) return empty_;
             for (const ClassId id : labels_.in_order()) in_order.push_back(labels_[id]);
             const nb::gil_scoped_release release;
-            for (std::size_t i = 0; i < codes.size(); ++i) {
-                const NodeId node = tree().answering(X.data() + i * X.shape(1));
-                const ClassId label = tree().majority(node, labels_.ranks());
-                codes[i] = static_cast<std::int32_t>(labels_.ranks()[label]);
-            }
+            is_valid = label_all(tree(), labels_.ranks(), X.data(), X.shape(1), codes);
         }
+        if (!is_valid) return nb::none();
         return nb::make_tuple(as_array(std::move(codes)), as_list(in_order));
     }
 
@@ -500,10 +502,10 @@ NB_MODULE(_core, module) {
     module.attr("EMPTY") = nb::module_::import_("builtins").attr("object")();
     nb::class_<PyTree>(module, "Tree", nb::type_slots(tree_slots))
         .def(nb::init<std::size_t, const nb::list&, double, double, std::uint32_t, std::int32_t,
-                      double, nb::object>(),
+                      double, std::size_t, nb::object>(),
              nb::arg("n_features"), nb::arg("categorical"), nb::arg("max_gap"),
              nb::arg("min_impurity"), nb::arg("min_samples_split"), nb::arg("max_depth"),
-             nb::arg("epsilon"), nb::arg("encoder"))
+             nb::arg("epsilon"), nb::arg("n_workers"), nb::arg("encoder"))
         .def("insert", &PyTree::insert, nb::arg("x").none(), nb::arg("y").none(),
              nb::arg("id") = -1)
         .def("delete_value", &PyTree::delete_value, nb::arg("x").none(), nb::arg("y").none())

@@ -122,6 +122,7 @@ class Auditor {
             if (examples_.find(examples_.id(slot)) != slot) {
                 report("example " + std::to_string(examples_.id(slot)), "not found by its id");
             }
+            if (!examples_.values_indexed()) continue;
             const Slot equal = examples_.find(examples_.x(slot), examples_.label(slot));
             if (equal == kNoSlot || !same(equal, slot)) {
                 report("example " + std::to_string(examples_.id(slot)), "not found by its value");

@@ -73,7 +73,7 @@ Examples::Examples(std::size_t n_features)
 void Examples::reserve(std::size_t more) {
     if (size_ + more > kMaxExamples) throw std::bad_alloc();
     by_id_.reserve(size_ + more);
-    by_value_.reserve(size_ + more);
+    if (values_indexed_) by_value_.reserve(size_ + more);
     const std::size_t capacity = chunks_.size() << kChunkBits;
     const std::size_t fresh = more > slots_free_ ? more - slots_free_ : 0;
     if (slots_used_ + fresh <= capacity) return;
@@ -117,22 +117,50 @@ void Examples::discard(Slot slot) noexcept {
 void Examples::admit(Slot slot) noexcept {
     Head& own = head(slot);
     by_id_.insert(id_hash(own.id), slot);
-    const std::uint32_t hash = value_hash(x(slot), own.label);
-    const Slot equal = find(hash, x(slot), own.label);
-    if (equal == kNoSlot) {
-        by_value_.insert(hash, slot);
+    if (values_indexed_) {
+        link_equals(slot);
     } else {
-        own.next_equal = equal;
-        head(equal).previous_equal = slot;
-        by_value_.replace(hash, equal, slot);
+        own.next_equal = static_cast<Slot>(n_admissions_);
+        own.previous_equal = static_cast<Slot>(n_admissions_ >> 32);
+        ++n_admissions_;
     }
     own.is_active = true;
     ++size_;
 }
 
+void Examples::link_equals(Slot slot) noexcept {
+    Head& own = head(slot);
+    const std::uint32_t hash = value_hash(x(slot), own.label);
+    const Slot equal = find(hash, x(slot), own.label);
+    own.next_equal = equal;
+    own.previous_equal = kNoSlot;
+    if (equal == kNoSlot) {
+        by_value_.insert(hash, slot);
+    } else {
+        head(equal).previous_equal = slot;
+        by_value_.replace(hash, equal, slot);
+    }
+}
+
+void Examples::index_values() {
+    if (values_indexed_) return;
+    std::vector<Slot> active;
+    active.reserve(size_);
+    for (Slot slot = 0; slot < slots_end(); ++slot) {
+        if (is_active(slot)) active.push_back(slot);
+    }
+    by_value_.reserve(size_);
+    std::sort(active.begin(), active.end(),
+              [&](Slot a, Slot b) { return admission(head(a)) < admission(head(b)); });
+    for (const Slot slot : active) link_equals(slot);
+    values_indexed_ = true;
+}
+
 void Examples::remove(Slot slot) noexcept {
     const Head& own = head(slot);
     by_id_.erase(id_hash(own.id), slot);
+    --size_;
+    if (!values_indexed_) return discard(slot);
     if (own.next_equal != kNoSlot) head(own.next_equal).previous_equal = own.previous_equal;
     if (own.previous_equal != kNoSlot) {
         head(own.previous_equal).next_equal = own.next_equal;
@@ -144,7 +172,6 @@ void Examples::remove(Slot slot) noexcept {
             by_value_.erase(hash, slot);
         }
     }
-    --size_;
     discard(slot);
 }
 

@@ -6,6 +6,7 @@
 // missing value is kMissing and -0.0 does not occur (see `normalized`).
 //
 // Equal examples form a list, the last admitted first; the value index knows the head of each list.
+// Many streams never ask for a value: the index is made when one is first looked for.
 //
 // Must not know: nodes, rules. (`position_in_leaf` is the tree's; it lives here for its locality.)
 #pragma once
@@ -77,8 +78,11 @@ class Examples {
     void remove(Slot slot) noexcept;
 
     Slot find(ExampleId id) const;
+    // From now on examples are also found by value. O(n), once; may fail, and changes nothing then.
+    void index_values();
+    bool values_indexed() const { return values_indexed_; }
     // The last admitted of the examples equal to (x, label), x normalized; the others follow by
-    // next_equal.
+    // next_equal. Values have to be indexed.
     Slot find(const double* x, ClassId label) const;
     Slot next_equal(Slot slot) const { return head(slot).next_equal; }
 
@@ -102,6 +106,7 @@ class Examples {
         ExampleId id;
         ClassId label;
         std::uint32_t position_in_leaf;
+        // Until values are indexed, these two are the number of the admission.
         Slot next_equal;
         Slot previous_equal;
         bool is_active;
@@ -115,6 +120,10 @@ class Examples {
     Head& head(Slot slot) { return *reinterpret_cast<Head*>(record(slot)); }
     const Head& head(Slot slot) const { return *reinterpret_cast<const Head*>(record(slot)); }
     void add_chunks(std::size_t count);
+    void link_equals(Slot slot) noexcept;
+    static std::uint64_t admission(const Head& head) {
+        return std::uint64_t{head.previous_equal} << 32 | head.next_equal;
+    }
     std::uint32_t value_hash(const double* x, ClassId label) const;
     Slot find(std::uint32_t hash, const double* x, ClassId label) const;
 
@@ -126,6 +135,8 @@ class Examples {
     Slot first_free_ = kNoSlot;             // free slots are chained by next_equal
     std::vector<Buffer<std::byte>> slabs_;  // one or more chunks each
     std::vector<std::byte*> chunks_;
+    std::uint64_t n_admissions_ = 0;
+    bool values_indexed_ = false;
     SlotIndex by_id_;
     SlotIndex by_value_;
 };

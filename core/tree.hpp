@@ -110,6 +110,7 @@ struct Node {
     std::uint32_t built_size = 0;             // s(v)
     std::uint32_t updates_since_build = 0;    // c(v)
     std::uint32_t deletions_since_build = 0;  // what the floor has lost, in units of two
+    std::uint32_t safe_updates = 0;           // up to so many since the build, no gap is possible
     NodeId parent = kNoNode;
     NodeId left = kNoNode;
     std::uint32_t n_classes = 0;

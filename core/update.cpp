@@ -75,6 +75,7 @@ void DynamicTree::unstage() noexcept {
 // The nodes that the changes pass, each with its range of changes_.
 void DynamicTree::route() {
     touched_.clear();
+    if (changes_.size() == 1) return route_one();
     to_route_.assign(1, Touched{kRoot, 0, 0, static_cast<std::uint32_t>(changes_.size())});
     while (!to_route_.empty()) {
         const Touched at = to_route_.back();
@@ -88,6 +89,16 @@ void DynamicTree::route() {
         const auto split_at = static_cast<std::uint32_t>(middle - changes_.begin());
         if (split_at < at.end) to_route_.push_back({node.right(), at.depth + 1, split_at, at.end});
         if (at.begin < split_at) to_route_.push_back({node.left, at.depth + 1, at.begin, split_at});
+    }
+}
+
+void DynamicTree::route_one() {
+    const double* const x = examples_.x(changes_[0].slot);
+    NodeId id = kRoot;
+    for (std::uint32_t depth = 0;; ++depth) {
+        touched_.push_back({id, depth, 0, 1});
+        if (tree_[id].is_leaf()) return;
+        id = tree_.child(tree_[id], x);
     }
 }
 
@@ -132,6 +143,7 @@ void DynamicTree::apply(const Change& change, const Touched& at) noexcept {
 
 void DynamicTree::undo(const Change& change, const Touched& at) noexcept {
     Node& node = tree_[at.node];
+    node.safe_updates = 0;  // it may have been set with the changes in
     --node.updates_since_build;
     if (change.is_insertion) {
         leave(at.node, change.slot);
@@ -195,13 +207,21 @@ bool DynamicTree::fires(const Touched& at) {
     return has_shrunk || !limits_.may_split(node.tally, at.depth) || gap_may_exceed(node);
 }
 
-// M_sigma - floor > beta * n: from here on some split may be more than beta better.
-bool DynamicTree::gap_may_exceed(const Node& node) const {
+// M_sigma - floor > beta * n: from here on some split may be more than beta better. An update
+// brings the two sides at most 2 + beta closer, so there is nothing to compute for a while.
+bool DynamicTree::gap_may_exceed(Node& node) const {
+    if (node.updates_since_build <= node.safe_updates) return false;
     const double left_by_split = mass({tree_[node.left].tally, tree_[node.right()].tally});
     const double floor =
         std::max(0.0, node.floor_at_build - kMassPerDeletion * node.deletions_since_build);
-    return left_by_split - floor >
-           (limits_.max_gap - kTolerance) * static_cast<double>(node.tally.size);
+    const double slack = (limits_.max_gap - kTolerance) * static_cast<double>(node.tally.size) -
+                         (left_by_split - floor);
+    if (slack < 0) return true;
+    const double n_safe = std::min(slack / (kMassPerDeletion + limits_.max_gap) - 1.0, 1e9);
+    if (n_safe >= 1.0) {
+        node.safe_updates = node.updates_since_build + static_cast<std::uint32_t>(n_safe);
+    }
+    return false;
 }
 
 bool DynamicTree::leaf_must_split(Node& leaf, std::uint32_t depth) {

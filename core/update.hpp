@@ -51,6 +51,8 @@ class DynamicTree {
           builder_(limits, kinds, n_workers) {}
 
     const Examples& examples() const { return examples_; }
+    // Before examples are looked for by value.
+    void index_values() { examples_.index_values(); }
     const Tree& tree() const { return tree_; }
     const Limits& limits() const { return limits_; }
     std::span<const Kind> kinds() const { return kinds_; }
@@ -81,6 +83,7 @@ class DynamicTree {
     void stage(std::span<const Slot> deleted, std::span<const Insertion> inserted);
     void unstage() noexcept;
     void route();
+    void route_one();
     void make_room();
     void apply() noexcept;
     void undo() noexcept;
@@ -92,7 +95,7 @@ class DynamicTree {
     void repair(Watch& watch);
     bool fires(const Touched& at);
     bool leaf_must_split(Node& leaf, std::uint32_t depth);
-    bool gap_may_exceed(const Node& node) const;
+    bool gap_may_exceed(Node& node) const;
     std::size_t highest_of_size_class(std::size_t touched) const;
     void plan_rebuild(std::size_t touched, Watch& watch);
     void grow_rebuilds();

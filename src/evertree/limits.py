@@ -7,6 +7,7 @@ Knows how to write a value down (encoding) and the errors, nothing else.
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -28,6 +29,8 @@ _RULES = {
     "None means no limit",
     "epsilon": "is neither None nor a finite number >= 0: it is the fraction of changes after "
     "which the paper's rule rebuilds; None, the default, is the certified rule",
+    "n_jobs": "is neither None nor an int other than 0: it is how many threads a large build may "
+    "use; None means 1, -1 all processors, -2 all but one",
 }
 
 
@@ -46,6 +49,7 @@ class Limits:
     min_samples_split: int
     max_depth: int | None
     epsilon: float | None
+    n_jobs: int = 1
 
     @classmethod
     def checked(
@@ -57,6 +61,7 @@ class Limits:
         min_samples_split: object = 2,
         max_depth: object = None,
         epsilon: object = None,
+        n_jobs: object = None,
     ) -> Limits:
         """Check every parameter; raise InvalidParameter at the first that is wrong."""
         width = _whole("n_features", n_features, 1, _FEATURES_MAX)
@@ -68,6 +73,7 @@ class Limits:
             min_samples_split=_whole("min_samples_split", min_samples_split, 2),
             max_depth=None if max_depth is None else _whole("max_depth", max_depth, 0),
             epsilon=None if epsilon is None else _real("epsilon", epsilon, 0.0),
+            n_jobs=_workers(n_jobs),
         )
 
     @property
@@ -81,7 +87,7 @@ class Limits:
         return few_enough_for_leaves and epsilon < alpha / 5 and epsilon <= beta / (2 + beta)
 
 
-def _whole(name: str, value: object, low: int, high: float = math.inf, rule: str = "") -> int:
+def _whole(name: str, value: object, low: float, high: float = math.inf, rule: str = "") -> int:
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         number = int(value)
         if low <= number <= high:
@@ -106,6 +112,15 @@ def _max_gap(value: object) -> float:
     if number == 0:
         raise _wrong("max_gap", value)
     return number
+
+
+def _workers(n_jobs: object) -> int:
+    """As many threads as were asked for; more than there are processors would only be slower."""
+    processors = os.cpu_count() or 1
+    number = 1 if n_jobs is None else _whole("n_jobs", n_jobs, -math.inf)
+    if number == 0:
+        raise _wrong("n_jobs", n_jobs)
+    return min(number, processors) if number > 0 else max(1, processors + 1 + number)
 
 
 def _positions(value: object, n_features: int) -> tuple[int, ...]:

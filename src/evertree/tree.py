@@ -78,6 +78,8 @@ class EverTree:
     max_depth          h, at least 0, or None for no limit
     epsilon            None for the certified rule. A number >= 0 is the counter rule of the paper,
                        for comparison; `certified` tells whether it still carries the guarantee
+    n_jobs             threads for large builds: None for one, -1 for all processors. The tree is
+                       the same with any number of them
 
     Promise: after every call, each split is within max_gap of the best split for the examples that
     are active then (`certify` checks it), and the same requests give the same tree everywhere.
@@ -114,6 +116,7 @@ gain that a split may have; 0.1 is the default
         min_samples_split: int = 2,
         max_depth: int | None = None,
         epsilon: float | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         limits = Limits.checked(
             n_features,
@@ -123,6 +126,7 @@ gain that a split may have; 0.1 is the default
             min_samples_split,
             max_depth,
             epsilon,
+            n_jobs,
         )
         self._limits = limits
         self._encoder = Encoder(limits.n_features, limits.categorical)
@@ -135,6 +139,7 @@ gain that a split may have; 0.1 is the default
             min(limits.min_samples_split, _SAMPLES_MAX),
             -1 if limits.max_depth is None else min(limits.max_depth, _DEPTH_MAX),
             -1.0 if limits.epsilon is None else limits.epsilon,
+            limits.n_jobs,
             self._encoder,
         )
         # The two calls of a stream, found once instead of a million times.
@@ -318,10 +323,13 @@ choose another, leave ids out to get free ones, or replace(1, x, y)
         >>> tree.label_many([[20.0], [90.0], [30.0]])
         array([7, 8, 7])
         """
-        found = self._core.label_many(matrix(self._encoder, X))
+        # Infinities are found on the way down; who finds one has it named here.
+        rows = X if self._encoder.is_ready(X) else matrix(self._encoder, X)
+        found = self._core.label_many(rows)
         if isinstance(found, tuple):
             codes, labels = found
             return _as_array(labels)[codes]
+        matrix(self._encoder, X)
         raise _empty()
 
     def label_counts(self, x: Row) -> dict[Any, int]:

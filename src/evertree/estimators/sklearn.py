@@ -8,7 +8,6 @@ Every method that changes the model is all or nothing, as those of the tree are.
 from __future__ import annotations
 
 import contextlib
-import inspect
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -221,19 +220,16 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = _classes(_joined(self.classes_, labels))
 
     def _new_tree(self) -> EverTree:
-        limits: dict[str, Any] = {
-            "max_gap": self.max_gap,
-            "min_impurity": self.min_impurity,
-            "min_samples_split": self.min_samples_split,
-            "max_depth": self.max_depth,
-            "epsilon": self.epsilon,
-        }
-        n_jobs = _checked_n_jobs(self.n_jobs)
-        # An EverTree without n_jobs builds with one thread. Once every EverTree takes it, this
-        # becomes one more line above.
-        if "n_jobs" in inspect.signature(EverTree).parameters:
-            limits["n_jobs"] = n_jobs
-        return EverTree(self.n_features_in_, self._categorical, **limits)
+        return EverTree(
+            self.n_features_in_,
+            self._categorical,
+            max_gap=self.max_gap,
+            min_impurity=self.min_impurity,
+            min_samples_split=self.min_samples_split,
+            max_depth=self.max_depth,
+            epsilon=self.epsilon,
+            n_jobs=self.n_jobs,
+        )
 
     # --- answers
 
@@ -519,14 +515,4 @@ def _checked_window(window: object) -> int | None:
         return window if window is None else int(window)  # type: ignore[call-overload]
     raise InvalidParameter(
         f"window={show(window)} is neither None nor an int >= 1: it is how many examples to keep"
-    )
-
-
-def _checked_n_jobs(n_jobs: object) -> int | None:
-    whole = isinstance(n_jobs, (int, np.integer)) and not isinstance(n_jobs, bool)
-    if n_jobs is None or (whole and n_jobs != 0):
-        return n_jobs if n_jobs is None else int(n_jobs)  # type: ignore[call-overload]
-    raise InvalidParameter(
-        f"n_jobs={show(n_jobs)} is neither None nor an int other than 0: "
-        "it is how many threads build; -1 means all cores"
     )
