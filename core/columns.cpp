@@ -50,17 +50,19 @@ void Columns::make_room(std::size_t n_rows) {
     grow(goes_left, capacity_goes_left_, capacity_for(n_rows, n_rows));
     grow(sorted, capacity_sorted_, capacity_for(n_elements, n_rows));
     grow(ranked, capacity_ranked_, capacity_for(n_elements, n_rows));
-    if (x.size() < n_rows) x.resize(n_rows);
-    if (tags.size() < n_rows) tags.resize(n_rows);
-    if (inverse.size() <= n_rows) make_inverses(n_rows);
+    grow(x, capacity_x_, capacity_for(n_rows, n_rows));
+    grow(tags, capacity_tags_, capacity_for(n_rows, n_rows));
+    if (n_inverses <= n_rows) make_inverses(n_rows);
 }
 
 void Columns::make_inverses(std::size_t n_rows) {
     // rough_inverse_back[size - n + i] is 1/(n - 1 - i): what remains on the right of i + 1 rows.
     const std::size_t size = capacity_for(n_rows + 1, n_rows);
-    rough_inverse.resize(size);
-    rough_inverse_back.resize(size);
-    inverse.resize(size);  // the last: its size says that all three are there
+    n_inverses = 0;
+    rough_inverse = Buffer<float>(size);
+    rough_inverse_back = Buffer<float>(size);
+    inverse = Buffer<double>(size);
+    n_inverses = size;
     for (std::size_t i = 0; i < size; ++i) {
         inverse[i] = 1.0 / static_cast<double>(std::max<std::size_t>(i, 1));
         rough_inverse[i] = static_cast<float>(inverse[i]);
@@ -69,7 +71,8 @@ void Columns::make_inverses(std::size_t n_rows) {
 }
 
 void Columns::release() {
-    capacity_rows_ = capacity_goes_left_ = capacity_sorted_ = capacity_ranked_ = 0;
+    n_inverses = capacity_x_ = capacity_tags_ = capacity_rows_ = capacity_goes_left_ =
+        capacity_sorted_ = capacity_ranked_ = 0;
     rows = {};
     goes_left = {};
     sorted = {};
@@ -77,7 +80,8 @@ void Columns::release() {
     x = {};
     tags = {};
     inverse = {};
-    rough_inverse = rough_inverse_back = {};
+    rough_inverse = {};
+    rough_inverse_back = {};
     counts_free_.clear();
     counts_blocks_.clear();
     counts_block_size_ = 0;

@@ -71,21 +71,22 @@ struct Columns {
     std::size_t n = 0;
 
     // Memory that lives from build to build, so that small builds do not allocate.
-    Buffer<std::uint32_t> rows;       // by position: those of a segment side by side
-    Buffer<std::uint8_t> goes_left;   // by row
-    Buffer<std::uint32_t> sorted;     // elements by feature and position
-    Buffer<std::uint16_t> ranked;     // ranks of values by feature and row
-    std::vector<const double*> x;     // by row
-    std::vector<std::uint32_t> tags;  // by row: it, and in the lowest bit its class
-    std::vector<double> inverse;      // 1/n: multiplying is cheaper than dividing
-    std::vector<float> rough_inverse, rough_inverse_back;  // the same, and read from the end
+    Buffer<std::uint32_t> rows;      // by position: those of a segment side by side
+    Buffer<std::uint8_t> goes_left;  // by row
+    Buffer<std::uint32_t> sorted;    // elements by feature and position
+    Buffer<std::uint16_t> ranked;    // ranks of values by feature and row
+    Buffer<const double*> x;         // by row
+    Buffer<std::uint32_t> tags;      // by row: it, and in the lowest bit its class
+    Buffer<double> inverse;          // 1/n: multiplying is cheaper than dividing
+    Buffer<float> rough_inverse, rough_inverse_back;  // the same, and read from the end
+    std::size_t n_inverses = 0;
     std::size_t counts_size = 0;
 
   private:
     void make_room(std::size_t n_rows);
     void make_inverses(std::size_t n_rows);
 
-    std::size_t capacity_rows_ = 0, capacity_goes_left_ = 0;
+    std::size_t capacity_rows_ = 0, capacity_goes_left_ = 0, capacity_x_ = 0, capacity_tags_ = 0;
     std::size_t capacity_sorted_ = 0, capacity_ranked_ = 0;
     std::size_t counts_block_size_ = 0;
     std::vector<std::unique_ptr<std::uint32_t[]>> counts_blocks_;

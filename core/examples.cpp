@@ -99,7 +99,7 @@ Slot Examples::stage(const double* x, ClassId label, ExampleId id) noexcept {
     } else {
         slot = static_cast<Slot>(slots_used_++);
     }
-    new (record(slot)) Head{id, label, 0, kNoSlot, kNoSlot, false};
+    new (record(slot)) Head{id, label, 0, kNoSlot, kNoSlot};
     auto* const values = reinterpret_cast<double*>(record(slot) + sizeof(Head));
     for (std::size_t j = 0; j < n_features_; ++j) values[j] = normalized(x[j]);
     return slot;
@@ -108,7 +108,7 @@ Slot Examples::stage(const double* x, ClassId label, ExampleId id) noexcept {
 void Examples::discard(Slot slot) noexcept {
     // Erased means erased: nothing of the values stays behind in a free slot.
     std::memset(record(slot) + sizeof(Head), 0, n_features_ * sizeof(double));
-    head(slot).is_active = false;
+    head(slot).label_and_active &= ~Head::kActive;
     head(slot).next_equal = first_free_;
     first_free_ = slot;
     ++slots_free_;
@@ -124,14 +124,14 @@ void Examples::admit(Slot slot) noexcept {
         own.previous_equal = static_cast<Slot>(n_admissions_ >> 32);
         ++n_admissions_;
     }
-    own.is_active = true;
+    own.label_and_active |= Head::kActive;
     ++size_;
 }
 
 void Examples::link_equals(Slot slot) noexcept {
     Head& own = head(slot);
-    const std::uint32_t hash = value_hash(x(slot), own.label);
-    const Slot equal = find(hash, x(slot), own.label);
+    const std::uint32_t hash = value_hash(x(slot), own.label());
+    const Slot equal = find(hash, x(slot), own.label());
     own.next_equal = equal;
     own.previous_equal = kNoSlot;
     if (equal == kNoSlot) {
@@ -165,7 +165,7 @@ void Examples::remove(Slot slot) noexcept {
     if (own.previous_equal != kNoSlot) {
         head(own.previous_equal).next_equal = own.next_equal;
     } else {
-        const std::uint32_t hash = value_hash(x(slot), own.label);
+        const std::uint32_t hash = value_hash(x(slot), own.label());
         if (own.next_equal != kNoSlot) {
             by_value_.replace(hash, slot, own.next_equal);
         } else {
@@ -185,7 +185,7 @@ Slot Examples::find(const double* x, ClassId label) const {
 
 Slot Examples::find(std::uint32_t hash, const double* x, ClassId label) const {
     return by_value_.find(
-        hash, [&](Slot slot) { return head(slot).label == label && same_x(this->x(slot), x); });
+        hash, [&](Slot slot) { return head(slot).label() == label && same_x(this->x(slot), x); });
 }
 
 bool Examples::same_x(const double* x, const double* y) const {

@@ -89,7 +89,7 @@ class Examples {
     const double* x(Slot slot) const {
         return reinterpret_cast<const double*>(record(slot) + sizeof(Head));
     }
-    ClassId label(Slot slot) const { return head(slot).label; }
+    ClassId label(Slot slot) const { return head(slot).label(); }
     ExampleId id(Slot slot) const { return head(slot).id; }
     std::uint32_t& position_in_leaf(Slot slot) { return head(slot).position_in_leaf; }
     std::uint32_t position_in_leaf(Slot slot) const { return head(slot).position_in_leaf; }
@@ -99,17 +99,21 @@ class Examples {
 
     // For going through all of them: slots below slots_end are active, staged or free.
     Slot slots_end() const { return static_cast<Slot>(slots_used_); }
-    bool is_active(Slot slot) const { return head(slot).is_active; }
+    bool is_active(Slot slot) const { return head(slot).is_active(); }
 
   private:
     struct Head {
+        static constexpr std::uint32_t kActive = std::uint32_t{1} << 31;
+
         ExampleId id;
-        ClassId label;
+        std::uint32_t label_and_active;
         std::uint32_t position_in_leaf;
         // Until values are indexed, these two are the number of the admission.
         Slot next_equal;
         Slot previous_equal;
-        bool is_active;
+
+        ClassId label() const { return label_and_active & ~kActive; }
+        bool is_active() const { return (label_and_active & kActive) != 0; }
     };
     static constexpr std::size_t kChunkBits = 9;  // examples of a chunk: memory grows smoothly
     static constexpr std::size_t kChunkMask = (std::size_t{1} << kChunkBits) - 1;

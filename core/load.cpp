@@ -77,7 +77,7 @@ void SplitSearch::sort_neighbours(std::size_t begin, std::size_t end, Watch& wat
     while (begin < end && is_counted(end - 1)) --end;
     if (begin == end) return;
     wide::Column common[wide::kColumns];
-    wide::gather_keys(columns_.x.data(), n, begin, end - begin, keys_.get(), common);
+    wide::gather_keys(columns_.x.get(), n, begin, end - begin, keys_.get(), common);
     watch.worked(n * (end - begin));
     for (std::size_t feature = begin; feature < end; ++feature) {
         if (is_counted(feature)) continue;
@@ -86,7 +86,7 @@ void SplitSearch::sort_neighbours(std::size_t begin, std::size_t end, Watch& wat
         column.varies = keys.differing != 0;
         if (!column.varies) continue;
         column.any_missing = is_missing(value_of_key(keys.largest));
-        sorter_.sort({keys_.get() + (feature - begin) * n, n}, keys.differing, columns_.tags.data(),
+        sorter_.sort({keys_.get() + (feature - begin) * n, n}, keys.differing, columns_.tags.get(),
                      columns_.tag_bits(), watch);
         sorter_.elements(columns_.elements(feature));
         watch.worked(2 * n);
@@ -107,7 +107,7 @@ void SplitSearch::code(std::size_t begin, std::size_t end, Watch& watch) {
     for (std::size_t at = 0; at < n; at += kCodedAtOnce) {
         if (std::all_of(first_codes, last_codes, given_up)) return;
         const std::size_t size = std::min(n - at, kCodedAtOnce);
-        const double* const* const x = columns_.x.data() + at;
+        const double* const* const x = columns_.x.get() + at;
         fetch(x, size, begin, end);
         for (std::size_t first = begin; first < end; first += wide::kColumns) {
             code_block(at, size, first, std::min(first + wide::kColumns, end));
@@ -126,7 +126,7 @@ void SplitSearch::code_block(std::size_t at, std::size_t size, std::size_t begin
         return;
     }
     wide::Column common[wide::kColumns];
-    wide::gather_keys(columns_.x.data() + at, size, begin, end - begin, keys_.get(), common);
+    wide::gather_keys(columns_.x.get() + at, size, begin, end - begin, keys_.get(), common);
     for (std::size_t j = begin; j < end; ++j) {
         if (codes_[j].given_up()) continue;
         codes_[j].add({keys_.get() + (j - begin) * size, size}, columns_.ranks(j) + at);

@@ -1,10 +1,12 @@
 // Memory: arrays that are not filled before they are used.
 //
-// Large ones ask for large pages: rows are read in any order, and with small pages most of those
-// reads would first have to look up where the page is.
+// Large ones are taken from the system and given back to it, so that a large rebuild leaves nothing
+// behind; and they ask for large pages, because rows are read in any order, and with small pages
+// most of those reads would first have to look up where the page is.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
 
@@ -24,25 +26,47 @@ class Buffer {
     T& operator[](std::size_t i) const { return memory_.get()[i]; }
 
   private:
-    static constexpr std::size_t kLargePage = std::size_t{1} << 21;
-    static constexpr std::align_val_t kAligned{kLargePage};
-
     struct Free {
-        bool is_large = false;
+        void* from_system = nullptr;  // where it begins, if it came from there
+        std::size_t bytes = 0;
+
         void operator()(T* p) const noexcept {
-            is_large ? ::operator delete(p, kAligned) : ::operator delete(p);
+#ifdef __linux__
+            if (from_system != nullptr) {
+                munmap(from_system, bytes);
+                return;
+            }
+#endif
+            ::operator delete(p);
         }
     };
     using Owner = std::unique_ptr<T, Free>;
 
     static Owner take(std::size_t bytes) {
-        if (bytes < 2 * kLargePage) return Owner(static_cast<T*>(::operator new(bytes)), Free{});
-        Owner owner(static_cast<T*>(::operator new(bytes, kAligned)), Free{true});
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
+#ifdef __linux__
+        if (bytes >= kLarge) return take_from_system(bytes);
+#endif
+        return Owner(static_cast<T*>(::operator new(bytes)), Free{});
+    }
+
+#ifdef __linux__
+    static constexpr std::size_t kLargePage = std::size_t{1} << 21, kLarge = 2 * kLargePage;
+
+    // From the start of a large page on.
+    static Owner take_from_system(std::size_t bytes) {
+        const std::size_t all = bytes + kLargePage;
+        void* const from =
+            mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (from == MAP_FAILED) throw std::bad_alloc();
+        const auto address = reinterpret_cast<std::uintptr_t>(from);
+        const auto aligned = (address + kLargePage - 1) & ~(kLargePage - 1);
+        Owner owner(reinterpret_cast<T*>(aligned), Free{from, all});
+#ifdef MADV_HUGEPAGE
         madvise(owner.get(), bytes, MADV_HUGEPAGE);  // a wish: without it all works the same
 #endif
         return owner;
     }
+#endif
 
     Owner memory_;
 };

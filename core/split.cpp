@@ -187,7 +187,7 @@ void SplitSearch::set_features(Segment& segment, std::span<const std::uint32_t> 
 
 Candidate SplitSearch::best_of(std::span<std::uint32_t> features, const Segment& segment,
                                std::span<const ClassCount> counts, Watch& watch) {
-    const double* const inverse = columns_.inverse.data();
+    const double* const inverse = columns_.inverse.get();
     if (columns_.n_classes == 2) {
         const std::uint32_t ones = counts[0].label == 1 ? counts[0].count
                                    : counts.size() == 2 ? counts[1].count
@@ -312,8 +312,8 @@ bool SplitSearch::search_glanced(Search<TwoClassCut>& search, float glanced) {
 wide::TwoClassRows SplitSearch::two_class_rows(const Segment& segment,
                                                const TwoClassCut& cut) const {
     const std::uint32_t n = segment.size();
-    return {n, cut.ones, columns_.rough_inverse.data() + 1,
-            columns_.rough_inverse_back.data() + (columns_.rough_inverse_back.size() - n)};
+    return {n, cut.ones, columns_.rough_inverse.get() + 1,
+            columns_.rough_inverse_back.get() + (columns_.n_inverses - n)};
 }
 wide::TwoClassRows SplitSearch::two_class_rows(const Segment&, const ManyClassCut&) const {
     return {};

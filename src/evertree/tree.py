@@ -172,9 +172,9 @@ gain that a split may have; 0.1 is the default
     def delete(self, x: Any = _ABSENT, y: Any = _ABSENT, *, id: Any = _ABSENT) -> None:
         """Take one example out of the active set: by value, `delete(x, y)`, or by `delete(id=i)`.
 
-        Amortised O(d·log³n / β²); a single call may rebuild the tree. Among equal examples the one
-        inserted last goes. Missing equals missing, and -0.0 equals 0.0. Raises ExampleNotFound if
-        it is not there.
+        Amortised O(d·log³n / β²); a single call may rebuild the tree, and the first one by value
+        indexes all values, O(n·d). Among equal examples the one inserted last goes. Missing equals
+        missing, and -0.0 equals 0.0. Raises ExampleNotFound if it is not there.
 
         >>> tree = EverTree(n_features=1)
         >>> ids = tree.insert_many([[31.0], [62.0], [62.0]], ["yes", "no", "no"])

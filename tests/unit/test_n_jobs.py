@@ -1,0 +1,48 @@
+"""Threads change how long a build takes, and nothing else."""
+
+import os
+
+import numpy as np
+import pytest
+
+from evertree import EverTree, InvalidParameter
+from evertree.limits import Limits
+
+
+def table(n, d, n_values, n_classes, seed):
+    random = np.random.default_rng(seed)
+    X = random.integers(0, n_values, size=(n, d)).astype(float)
+    X[random.random(X.shape) < 0.01] = np.nan
+    noise = random.integers(0, 3 * n_classes, n)
+    y = np.where(noise < n_classes, noise, X[:, 1] > n_values / 2).astype(int)
+    return X, y.tolist()
+
+
+# From 2**18 values on, a build is shared.
+@pytest.mark.parametrize(("n_values", "n_classes"), [(3, 2), (10**6, 2), (40, 5)])
+def test_the_tree_is_the_same(n_values, n_classes, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    X, y = table(7_000, 40, n_values, n_classes, seed=n_values + n_classes)
+    digests = set()
+    for n_jobs in (None, 2, -1):
+        tree = EverTree(40, categorical=[7], max_depth=12, n_jobs=n_jobs)
+        tree.insert_many(X[:6_900], y[:6_900])
+        for x, label in zip(X[6_900:], y[6_900:], strict=True):
+            tree.insert(x, label)
+        tree.delete_many(X[:50], y[:50])
+        digests.add(tree.digest())
+    assert len(digests) == 1
+
+
+def test_how_many_threads(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    found = [Limits.checked(1, n_jobs=n).n_jobs for n in (None, 1, 3, 100, -1, -2, -100)]
+    assert found == [1, 1, 3, 4, 4, 3, 1]
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.0, True, "2", -0.0])
+def test_what_is_no_number_of_threads(n_jobs):
+    with pytest.raises(
+        InvalidParameter, match="is neither None nor an int other than 0"
+    ):
+        EverTree(1, n_jobs=n_jobs)
