@@ -22,59 +22,69 @@ FEATURES = 20
 def ask(options: Options) -> Iterator[Row]:
     """Measure a stream of insertions and a full rebuild."""
     n = 20_000 if options.quick else 1_000_000
-    for what, job, at_most in (
-        ("row by row", stream_peak, 1.5),
-        ("full rebuild", rebuild_peak, 2.5),
-    ):
-        progress(f"memory: {what}")
-        yield _row(what, n, _in_own_process(job, n), at_most)
+    progress("memory: row by row")
+    resident, peak = _in_own_process(stream_bytes, n)
+    yield _row("row by row, at the end", n, resident, 1.5)
+    yield _row("row by row, peak with the rebuilds on the way", n, peak, 2.5)
+    progress("memory: full rebuild")
+    (peak,) = _in_own_process(rebuild_peak, n)
+    yield _row("full rebuild, peak", n, peak, 2.5)
 
 
-def stream_peak(n: int) -> int:
-    """Insert row by row; return the peak in bytes, over what there was before."""
-    before = peak_bytes()
+def stream_bytes(n: int) -> tuple[int, int]:
+    """Insert row by row; return what is held at the end, and the peak, over what was there."""
+    before = resident_bytes()
     tree = tree_of(FEATURES)
     for X, positive in chunks(n, FEATURES, drifts=False):
         for x, y in zip(X, positive.tolist(), strict=True):
             tree.insert(x, y)
-    return peak_bytes() - before
+    return resident_bytes() - before, peak_bytes() - before
 
 
-def rebuild_peak(n: int) -> int:
+def rebuild_peak(n: int) -> tuple[int]:
     """Fill the tree in batches, then rebuild it; return the peak of the rebuild."""
-    before = peak_bytes()
+    before = resident_bytes()
     tree = tree_of(FEATURES)
     for X, positive in chunks(n, FEATURES, drifts=False):
         tree.insert_many(X, positive)
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak starts anew
     tree.rebuild()
-    return peak_bytes() - before
+    return (peak_bytes() - before,)
+
+
+def resident_bytes() -> int:
+    """Return the resident size now."""
+    return _status("VmRSS")
 
 
 def peak_bytes() -> int:
     """Return the largest resident size so far, as Linux counts it for this program alone."""
     # Not ru_maxrss, which begins with the size of the process that started this one.
+    return _status("VmHWM")
+
+
+def _status(field: str) -> int:
     status = Path("/proc/self/status").read_text(encoding="ascii")
-    found = re.search(r"VmHWM:\s*(\d+) kB", status)
+    found = re.search(rf"{field}:\s*(\d+) kB", status)
     if found is None:
-        raise OSError("the kernel does not tell VmHWM: memory cannot be measured here")
+        raise OSError(f"the kernel does not tell {field}: memory cannot be measured here")
     return int(found[1]) * 1024
 
 
-def _in_own_process(job: Callable[[int], int], n: int) -> int:
+def _in_own_process(job: Callable[[int], tuple[int, ...]], n: int) -> tuple[int, ...]:
     # spawn, not fork: a fork would begin with all that this process holds.
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(job, n).result()
 
 
-def _row(what: str, n: int, peak: int, at_most: float) -> Row:
+def _row(what: str, n: int, held: int, at_most: float) -> Row:
     raw = n * FEATURES * 8
     return Row(
         "synthetic",
         f"{what}, {n} rows of {FEATURES} features",
-        {"peak": peak, "rows as float64": raw},
+        {"held": held, "rows as float64": raw},
         "bytes",
-        figure=peak / raw,
+        figure=held / raw,
         figure_unit="× the raw rows",
         at_most=at_most,
     )

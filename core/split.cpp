@@ -211,49 +211,56 @@ Candidate SplitSearch::best_of(std::span<std::uint32_t> features, const Segment&
 
 template <typename Cut>
 void SplitSearch::search(std::span<std::uint32_t> features, Search<Cut>& search, Watch& watch) {
-    glance(features, search, watch);
+    for (std::uint32_t& entry : features) sort_if_few(entry, search.segment, watch);
+    if constexpr (std::is_same_v<Cut, TwoClassCut>) glance(features, search);
+    watch.worked(features.size() * search.segment.size());
     std::size_t n_glanced = 0;
     for (std::uint32_t& entry : features) {
         // Nothing beats a split that leaves no mass, a tie would lose, and both sides are leaves.
         if (search.best.found && mass(search.best.sides) == 0.0) return;
-        search.feature = entry & ~kCounted;
-        search.counted = (entry & kCounted) != 0;
-        const bool categorical = columns_.kinds[search.feature] == Kind::categorical;
-        const bool varies =
-            can_glance<Cut>(entry) ? search_glanced(search, glanced_[n_glanced++])
-            : search.counted
-                ? (categorical ? search_counted_categories(search) : search_counted(search))
-                : (categorical ? search_sorted_categories(search) : search_sorted(search));
-        if (!varies) entry = kDropped;
+        if (!search_feature(entry, search, n_glanced)) entry = kDropped;
     }
 }
 
-// Before any exact look: features that no longer have enough rows for counting are sorted, and the
-// best rough score of all sorted features says which of them deserve a look at all.
-template <typename Cut>
-void SplitSearch::glance(std::span<std::uint32_t> features, Search<Cut>& search, Watch& watch) {
-    const Segment& segment = search.segment;
+// A feature that no longer has enough rows for counting is sorted.
+void SplitSearch::sort_if_few(std::uint32_t& entry, const Segment& segment, Watch& watch) {
+    if ((entry & kCounted) == 0) return;
+    if (columns_.counting_pays(columns_.columns[entry & ~kCounted], segment.size())) return;
+    entry &= ~kCounted;
+    to_sorted(entry, segment, watch);
+}
+
+// Before any exact look: the best rough score of all features says which deserve one at all.
+void SplitSearch::glance(std::span<const std::uint32_t> features, Search<TwoClassCut>& search) {
     std::size_t n_lists = 0;
-    for (std::uint32_t& entry : features) {
-        if ((entry & kCounted) != 0 &&
-            !columns_.counting_pays(columns_.columns[entry & ~kCounted], segment.size())) {
-            entry &= ~kCounted;
-            to_sorted(entry, segment, watch);
-        }
-        if (can_glance<Cut>(entry)) lists_[n_lists++] = columns_.elements(entry) + segment.begin;
+    for (const std::uint32_t entry : features) {
+        if (!can_glance(entry)) continue;
+        lists_[n_lists++] = columns_.elements(entry) + search.segment.begin;
     }
-    watch.worked(features.size() * segment.size());
     if (n_lists == 0) return;
-    wide::best_scores(two_class_rows(segment, search.cut), lists_.data(), n_lists, glanced_.data());
+    wide::best_scores(two_class_rows(search), lists_.data(), n_lists, glanced_.data());
     const float best = *std::max_element(glanced_.data(), glanced_.data() + n_lists);
-    if (best >= 0.0f) search.to_reach = best - doubt(segment);
+    if (best >= 0.0f) search.to_reach = best - doubt(search.segment);
 }
 
-// Sorted values of two classes, none of them missing.
-template <typename Cut>
+// Sorted values, none of them missing.
 bool SplitSearch::can_glance(std::uint32_t entry) const {
-    return std::is_same_v<Cut, TwoClassCut> && (entry & kCounted) == 0 &&
-           columns_.kinds[entry] == Kind::real && !columns_.columns[entry].any_missing;
+    return (entry & kCounted) == 0 && columns_.kinds[entry] == Kind::real &&
+           !columns_.columns[entry].any_missing;
+}
+
+template <typename Cut>
+bool SplitSearch::search_feature(std::uint32_t entry, Search<Cut>& search, std::size_t& n_glanced) {
+    search.feature = entry & ~kCounted;
+    search.counted = (entry & kCounted) != 0;
+    if constexpr (std::is_same_v<Cut, TwoClassCut>) {
+        if (can_glance(entry)) return search_glanced(search, glanced_[n_glanced++]);
+    }
+    const bool categorical = columns_.kinds[search.feature] == Kind::categorical;
+    if (search.counted) {
+        return categorical ? search_counted_categories(search) : search_counted(search);
+    }
+    return categorical ? search_sorted_categories(search) : search_sorted(search);
 }
 
 // Each search answers whether the feature varies at all.
@@ -283,13 +290,9 @@ bool SplitSearch::search_sorted_present(Search<ManyClassCut>& search) {
 bool SplitSearch::search_sorted_present(Search<TwoClassCut>& search) {
     const std::uint32_t* const list = columns_.elements(search.feature) + search.segment.begin;
     float glanced;
-    wide::best_scores(two_class_rows(search.segment, search.cut), &list, 1, &glanced);
+    wide::best_scores(two_class_rows(search), &list, 1, &glanced);
     return search_glanced(search, glanced);
 }
-
-bool SplitSearch::search_glanced(Search<ManyClassCut>&, float) {
-    return false;
-}  // never glanced at
 
 // Most cuts are far from the best, as single precision can tell; the rest is looked at properly.
 bool SplitSearch::search_glanced(Search<TwoClassCut>& search, float glanced) {
@@ -298,7 +301,7 @@ bool SplitSearch::search_glanced(Search<TwoClassCut>& search, float glanced) {
     if (glanced < 0.0f) return false;
     if (glanced < to_reach) return true;
     const std::uint32_t n_cuts = wide::cuts_that_reach(
-        two_class_rows(search.segment, search.cut), columns_.elements(search.feature) + begin,
+        two_class_rows(search), columns_.elements(search.feature) + begin,
         std::max(to_reach, glanced - doubt(search.segment)), cuts_.get(), ones_left_.get());
     for (std::uint32_t c = 0; c < n_cuts; ++c) {
         const std::uint32_t i = cuts_[c];
@@ -309,14 +312,10 @@ bool SplitSearch::search_glanced(Search<TwoClassCut>& search, float glanced) {
     return true;
 }
 
-wide::TwoClassRows SplitSearch::two_class_rows(const Segment& segment,
-                                               const TwoClassCut& cut) const {
-    const std::uint32_t n = segment.size();
-    return {n, cut.ones, columns_.rough_inverse.get() + 1,
+wide::TwoClassRows SplitSearch::two_class_rows(const Search<TwoClassCut>& search) const {
+    const std::uint32_t n = search.segment.size();
+    return {n, search.cut.ones, columns_.rough_inverse.get() + 1,
             columns_.rough_inverse_back.get() + (columns_.n_inverses - n)};
-}
-wide::TwoClassRows SplitSearch::two_class_rows(const Segment&, const ManyClassCut&) const {
-    return {};
 }
 
 template <typename Cut>

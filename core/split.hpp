@@ -113,13 +113,12 @@ class SplitSearch {
     template <typename Cut>
     void search(std::span<std::uint32_t> features, Search<Cut>& search, Watch& watch);
     template <typename Cut>
-    void glance(std::span<std::uint32_t> features, Search<Cut>& search, Watch& watch);
-    template <typename Cut>
+    bool search_feature(std::uint32_t entry, Search<Cut>& search, std::size_t& n_glanced);
+    void sort_if_few(std::uint32_t& entry, const Segment& segment, Watch& watch);
+    void glance(std::span<const std::uint32_t> features, Search<TwoClassCut>& search);
     bool can_glance(std::uint32_t entry) const;
     bool search_glanced(Search<TwoClassCut>& search, float glanced);
-    bool search_glanced(Search<ManyClassCut>& search, float glanced);
-    wide::TwoClassRows two_class_rows(const Segment& segment, const TwoClassCut& cut) const;
-    wide::TwoClassRows two_class_rows(const Segment& segment, const ManyClassCut& cut) const;
+    wide::TwoClassRows two_class_rows(const Search<TwoClassCut>& search) const;
     static float doubt(const Segment& segment);
     template <typename Cut>
     bool search_sorted(Search<Cut>& search);
