@@ -42,7 +42,5 @@ def test_how_many_threads(monkeypatch):
 
 @pytest.mark.parametrize("n_jobs", [0, 1.0, True, "2", -0.0])
 def test_what_is_no_number_of_threads(n_jobs):
-    with pytest.raises(
-        InvalidParameter, match="is neither None nor an int other than 0"
-    ):
+    with pytest.raises(InvalidParameter, match="is neither None nor an int other than 0"):
         EverTree(1, n_jobs=n_jobs)
