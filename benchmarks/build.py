@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from data import FILES, Data, available, synthetic
-from measure import HAS_JOBS, Options, best_seconds, has, progress, timed, tree_of
+from measure import Options, best_seconds, has, progress, timed, tree_of
 from report import Row, main
 
 if TYPE_CHECKING:
@@ -64,8 +64,6 @@ def against_sklearn(options: Options, data: Data, max_depth: int | None) -> Row:
 def two_threads(options: Options, data: Data, max_depth: int | None) -> Row:
     """Time `rebuild` in two threads against one; the trees must be equal to the bit."""
     setting = f"{_depth(max_depth)}, 2 threads against 1"
-    if not HAS_JOBS:
-        return Row(data.name, setting, {}, "s", at_least=1.7, note="EverTree has no n_jobs yet")
     one, two = (_filled(data, max_depth, jobs) for jobs in (1, 2))
     wall = time.perf_counter  # CPU time would add the threads up
     jobs = {"2 threads": timed(two.rebuild, wall), "1": timed(one.rebuild, wall)}

@@ -105,7 +105,7 @@ def draw(curves: dict[str, list[Point]], path: Path) -> None:
     for axes in (mean, largest):
         axes.set(xlabel="examples in the tree", xscale="log")
         axes.grid(visible=True, alpha=0.3)
-    mean.legend()
+    figure.legend(*mean.get_legend_handles_labels(), loc="outside lower center", ncols=5)
     figure.savefig(path, dpi=110)
     plt.close(figure)
 

@@ -8,7 +8,6 @@ different runs are not comparable; ratios within one run are.
 
 from __future__ import annotations
 
-import inspect
 import math
 import os
 import sys
@@ -26,7 +25,6 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 from evertree import EverTree  # noqa: E402
 
 T = TypeVar("T")
-HAS_JOBS = "n_jobs" in inspect.signature(EverTree.__init__).parameters
 ENOUGH_SECONDS = 20.0  # after two rounds, long comparisons get no further one
 
 
@@ -46,9 +44,7 @@ class Options:
 
 def tree_of(n_features: int, *, jobs: int = 1, **parameters: Any) -> EverTree:
     """Make a tree that works in one thread, unless more are asked for."""
-    if HAS_JOBS:
-        parameters["n_jobs"] = jobs
-    return EverTree(n_features, **parameters)
+    return EverTree(n_features, n_jobs=jobs, **parameters)
 
 
 def has(package: str) -> bool:

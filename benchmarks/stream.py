@@ -86,15 +86,7 @@ def against_river(options: Options, data: Data) -> Row:
 def run_evertree(data: Data) -> Run:
     """Label and insert every row but the first, which an empty tree cannot label."""
     tree = tree_of(data.n_features)
-    rows, labels = list(data.X), data.positive.tolist()
-    tree.insert(rows[0], labels[0])
-    predictions = [False]
-    cpu, wall = time.process_time(), time.perf_counter()
-    for x, y in zip(rows[1:], labels[1:], strict=True):
-        predictions.append(tree.label(x))
-        tree.insert(x, y)
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    return Run(wall, cpu, np.array(predictions, dtype=np.int8))
+    return _test_then_train(tree.label, tree.insert, list(data.X), data.positive.tolist())
 
 
 def run_river(data: Data) -> Run:
@@ -103,13 +95,21 @@ def run_river(data: Data) -> Run:
 
     model: Any = ExtremelyFastDecisionTreeClassifier()
     rows = [dict(enumerate(x)) for x in data.X.tolist()]
-    labels = data.positive.tolist()
-    model.learn_one(rows[0], labels[0])
+    return _test_then_train(model.predict_one, model.learn_one, rows, data.positive.tolist())
+
+
+def _test_then_train(
+    label: Callable[[Any], Any],
+    learn: Callable[[Any, bool], Any],
+    rows: list[Any],
+    labels: list[bool],
+) -> Run:
+    learn(rows[0], labels[0])
     predictions = [False]
     cpu, wall = time.process_time(), time.perf_counter()
     for x, y in zip(rows[1:], labels[1:], strict=True):
-        predictions.append(model.predict_one(x))
-        model.learn_one(x, y)
+        predictions.append(label(x))
+        learn(x, y)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     return Run(wall, cpu, np.array(predictions, dtype=np.int8))
 

@@ -7,7 +7,6 @@ namespace evertree {
 
 namespace {
 
-constexpr std::size_t kAhead = 16;  // rows to fetch early: they lie anywhere in memory
 constexpr std::uint32_t kNoNumber = 0xffffffff;
 constexpr std::size_t kKeepScratchUpTo = std::size_t{1} << 19;  // elements
 constexpr std::size_t kTogetherFrom = std::size_t{1} << 18;     // elements: below, one is faster
@@ -44,7 +43,7 @@ void Builder::number_classes(const Examples& examples, std::span<const Slot> row
     class_ids_.clear();
     classes_.resize(rows.size());
     for (std::size_t row = 0; row < rows.size(); ++row) {
-        examples.prefetch(rows[std::min(row + kAhead, rows.size() - 1)]);
+        examples.prefetch_ahead(rows, row);
         const ClassId id = examples.label(rows[row]);
         if (id >= numbers_.size()) numbers_.resize(id + std::size_t{1}, kNoNumber);
         if (numbers_[id] == kNoNumber) {

@@ -10,11 +10,6 @@ namespace {
 // searched many at a time, so it pays later there.
 std::size_t rows_to_stay_counted(std::size_t n_classes) { return n_classes == 2 ? 8 : 2; }
 
-// Small builds grow their memory in steps; a large one takes what it needs.
-std::size_t capacity_for(std::size_t n, std::size_t n_rows) {
-    return n_rows < 65536 ? std::bit_ceil(n) : n;
-}
-
 template <typename T>
 void grow(Buffer<T>& memory, std::size_t& capacity, std::size_t wanted) {
     if (capacity >= wanted) return;
@@ -46,18 +41,18 @@ void Columns::prepare(const Examples& examples, std::span<const Slot> slots,
 // Each by its own size: any of these may fail, and the next build must find that out.
 void Columns::make_room(std::size_t n_rows) {
     const std::size_t n_elements = n_rows * kinds.size();
-    grow(rows, capacity_rows_, capacity_for(n_rows, n_rows));
-    grow(goes_left, capacity_goes_left_, capacity_for(n_rows, n_rows));
-    grow(sorted, capacity_sorted_, capacity_for(n_elements, n_rows));
-    grow(ranked, capacity_ranked_, capacity_for(n_elements, n_rows));
-    grow(x, capacity_x_, capacity_for(n_rows, n_rows));
-    grow(tags, capacity_tags_, capacity_for(n_rows, n_rows));
+    grow(rows, capacity_rows_, capacity_for(n_rows));
+    grow(goes_left, capacity_goes_left_, capacity_for(n_rows));
+    grow(sorted, capacity_sorted_, capacity_for(n_elements));
+    grow(ranked, capacity_ranked_, capacity_for(n_elements));
+    grow(x, capacity_x_, capacity_for(n_rows));
+    grow(tags, capacity_tags_, capacity_for(n_rows));
     if (n_inverses <= n_rows) make_inverses(n_rows);
 }
 
 void Columns::make_inverses(std::size_t n_rows) {
     // rough_inverse_back[size - n + i] is 1/(n - 1 - i): what remains on the right of i + 1 rows.
-    const std::size_t size = capacity_for(n_rows + 1, n_rows);
+    const std::size_t size = capacity_for(n_rows + 1);
     n_inverses = 0;
     rough_inverse = Buffer<float>(size);
     rough_inverse_back = Buffer<float>(size);

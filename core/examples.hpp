@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "memory.hpp"
@@ -93,8 +94,11 @@ class Examples {
     ExampleId id(Slot slot) const { return head(slot).id; }
     std::uint32_t& position_in_leaf(Slot slot) { return head(slot).position_in_leaf; }
     std::uint32_t position_in_leaf(Slot slot) const { return head(slot).position_in_leaf; }
-    // Soon this example will be needed.
-    void prefetch(Slot slot) const { __builtin_prefetch(record(slot)); }
+    // Going through slots, which lie anywhere in memory: fetches one that will soon be needed.
+    void prefetch_ahead(std::span<const Slot> slots, std::size_t at) const {
+        constexpr std::size_t ahead = 16;
+        if (at + ahead < slots.size()) __builtin_prefetch(record(slots[at + ahead]));
+    }
     bool same_x(const double* x, const double* y) const;
 
     // For going through all of them: slots below slots_end are active, staged or free.

@@ -1,7 +1,6 @@
 // SplitSearch, the first part: features, gathered and put into sorted or counted form.
 
 #include <algorithm>
-#include <bit>
 
 #include "split.hpp"
 
@@ -36,9 +35,8 @@ std::size_t SplitSearch::n_columns_at_once() const {
 
 void SplitSearch::reserve() {
     const std::size_t n_features = columns_.kinds.size();
-    const std::size_t n = columns_.n < 65536 ? std::bit_ceil(columns_.n) : columns_.n;
-    const std::size_t n_keys =
-        n * std::max(n_columns_at_once(), n < kCodedAtOnce ? wide::kColumns : 0);
+    const std::size_t n = capacity_for(columns_.n);
+    const std::size_t n_keys = n * n_columns_at_once();
     if (n_reserved_ < n) {
         n_reserved_ = 0;
         spare_ = Buffer<std::uint32_t>(n + wide::kPadding);
@@ -60,6 +58,7 @@ void SplitSearch::release() {
     n_reserved_ = n_keys_ = 0;
     for (auto* scratch : {&spare_, &cuts_, &ones_left_, &own_tags_}) *scratch = {};
     keys_ = {};
+    codes_ = {};
     sorter_.release();
 }
 

@@ -5,6 +5,7 @@
 // most of those reads would first have to look up where the page is.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,6 +16,9 @@
 #endif
 
 namespace evertree {
+
+// Room for n elements: arrays for few grow in steps, those for many take what they need.
+inline std::size_t capacity_for(std::size_t n) { return n < 65536 ? std::bit_ceil(n) : n; }
 
 template <typename T>
 class Buffer {

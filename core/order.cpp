@@ -141,7 +141,7 @@ void Sorter::sort(std::span<const std::uint64_t> keys, std::uint64_t differing,
     const std::size_t n_words = n + std::min(n, kRadixFrom);
     if (capacity_ < n_words) {
         release();
-        const std::size_t wanted = n < 65536 ? std::bit_ceil(n_words) : n_words;
+        const std::size_t wanted = capacity_for(n_words);
         words_ = Buffer<std::uint64_t>(wanted);
         spare_ = Buffer<std::uint64_t>(wanted);
         capacity_ = wanted;

@@ -5,12 +5,6 @@
 
 namespace evertree {
 
-namespace {
-
-constexpr std::size_t kAhead = 16;  // rows to fetch early: they lie anywhere in memory
-
-}  // namespace
-
 // The root has a neighbour that is never used, so that every pair starts at an even number.
 Tree::Tree() : nodes_(2) {}
 
@@ -205,7 +199,7 @@ void Tree::replace(NodeId at, const Node& grown, const Plan& plan, Examples& exa
     for (const PlannedNode& planned : plan.nodes) {
         if (planned.split.kind != Kind::leaf) continue;
         for (std::uint32_t i = planned.begin; i < planned.end; ++i) {
-            examples.prefetch(plan.rows[std::min<std::size_t>(i + kAhead, plan.rows.size() - 1)]);
+            examples.prefetch_ahead(plan.rows, i);
             examples.position_in_leaf(plan.rows[i]) = i - planned.begin;
         }
     }

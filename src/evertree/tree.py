@@ -222,7 +222,7 @@ is in can be deleted; compare the values, or delete by the id that insert() retu
     def insert_many(self, X: Rows, y: Labels, ids: Ids | None = None) -> npt.NDArray[np.int64]:
         """Take all rows of X in as one update; return their ids.
 
-        Usually far less work than row by row: the tree is repaired once, after all rows are in, and
+        Less work than row by row: the tree is repaired once, after all rows are in, and
         the promise holds then. The first batch of a tree is one Build,
         O(d·n·(log n + height)). An empty batch changes nothing. X may be a DataFrame: its columns
         are taken by position, missing values as nan, booleans and moments as numbers.
@@ -253,7 +253,7 @@ choose another, leave ids out to get free ones, or replace(1, x, y)
     def delete_many(self, X: Any = _ABSENT, y: Any = _ABSENT, *, ids: Any = _ABSENT) -> None:
         """Take many examples out as one update, by value or by id.
 
-        Usually far less work than one by one: the tree is repaired once, at the end, and the
+        Less work than one by one: the tree is repaired once, at the end, and the
         promise holds then. Raises ExampleNotFound, and deletes none, if one of them is not there
         (as often as it is named). An empty batch changes nothing.
 

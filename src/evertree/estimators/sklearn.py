@@ -510,9 +510,10 @@ def _check_kind(name: Hashable, known: str, found: str) -> None:
 
 
 def _checked_window(window: object) -> int | None:
-    whole = isinstance(window, (int, np.integer)) and not isinstance(window, bool)
-    if window is None or (whole and int(window) > 0):  # type: ignore[call-overload]
-        return window if window is None else int(window)  # type: ignore[call-overload]
+    if window is None:
+        return None
+    if isinstance(window, (int, np.integer)) and not isinstance(window, bool) and window > 0:
+        return int(window)
     raise InvalidParameter(
         f"window={show(window)} is neither None nor an int >= 1: it is how many examples to keep"
     )
