@@ -239,7 +239,10 @@ def plot(results: list[Result], path: str | os.PathLike[str] | None = None) -> A
     positives = {result.positive for result in results}
     one = next(iter(positives)) if len(positives) == 1 else None
     above.set_ylabel("macro F1" if one is None else f"F1 of {one!r}")
-    above.legend(fontsize="small", frameon=False)
+    # Above the curves, which fill the room below.
+    above.legend(
+        fontsize="small", frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2
+    )
     below.set_ylabel("µs per update")
     if any(result.times.learn_s for result in results):
         below.set_yscale("log")
