@@ -42,26 +42,30 @@ double gini_index(const Counts& counts, double n) {
     return n == 0 ? 0.0 : 1.0 - sum;
 }
 
+std::vector<Slot> active_slots(const Examples& examples) {
+    std::vector<Slot> active;
+    for (Slot slot = 0; slot < examples.slots_end(); ++slot) {
+        if (examples.is_active(slot)) active.push_back(slot);
+    }
+    return active;
+}
+
 class Auditor {
   public:
-    Auditor(const DynamicTree& subject, Watch& watch)
-        : examples_(subject.examples()),
+    Auditor(const Upkeep& subject, const Examples& examples, Watch& watch)
+        : examples_(examples),
           tree_(subject.tree()),
           limits_(subject.limits()),
           kinds_(subject.kinds()),
           watch_(watch) {}
 
-    Audit run() {
-        std::vector<Slot> active;
-        for (Slot slot = 0; slot < examples_.slots_end(); ++slot) {
-            if (examples_.is_active(slot)) active.push_back(slot);
-        }
-        for (const Slot slot : active) {
+    Audit run(std::vector<Slot> rows) {
+        for (const Slot slot : rows) {
             n_classes_ = std::max<std::size_t>(n_classes_, examples_.label(slot) + std::size_t{1});
         }
-        audit_examples(active);
+        audit_examples();
         std::vector<Visit> stack;
-        stack.push_back({kRoot, kNoNode, 0, std::move(active)});
+        stack.push_back({kRoot, kNoNode, 0, std::move(rows)});
         while (!stack.empty()) {
             const Visit visit = std::move(stack.back());
             stack.pop_back();
@@ -116,7 +120,8 @@ class Auditor {
         return gini_index(all, n) - (n_left / n * g_left + n_right / n * g_right);
     }
 
-    void audit_examples(const std::vector<Slot>& active) {
+    void audit_examples() {
+        const std::vector<Slot> active = active_slots(examples_);
         if (active.size() != examples_.size()) report("examples", "their number is wrong");
         for (const Slot slot : active) {
             if (examples_.find(examples_.id(slot)) != slot) {
@@ -179,7 +184,7 @@ class Auditor {
     void audit_leaf(const Node& node, const Visit& visit, const Counts& counts) {
         std::vector<Slot> listed(tree_.rows(node).begin(), tree_.rows(node).end());
         for (std::uint32_t i = 0; i < listed.size(); ++i) {
-            if (examples_.position_in_leaf(listed[i]) != i) breach("an example's place is wrong");
+            if (tree_.place_in_leaf(listed[i]) != i) breach("an example's place is wrong");
         }
         std::sort(listed.begin(), listed.end());
         std::vector<Slot> routed(visit.rows);
@@ -293,6 +298,13 @@ class Auditor {
 
 }  // namespace
 
-Audit certify(const DynamicTree& subject, Watch& watch) { return Auditor(subject, watch).run(); }
+Audit certify(const Upkeep& subject, const Examples& examples, std::vector<Slot> rows,
+              Watch& watch) {
+    return Auditor(subject, examples, watch).run(std::move(rows));
+}
+
+Audit certify(const DynamicTree& subject, Watch& watch) {
+    return certify(subject.upkeep(), subject.examples(), active_slots(subject.examples()), watch);
+}
 
 }  // namespace evertree

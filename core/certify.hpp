@@ -23,6 +23,9 @@ struct Audit {
     std::uint64_t nodes = 0;
 };
 
+// The tree against the examples that it should have: `rows`, some or all of the active ones.
+Audit certify(const Upkeep& subject, const Examples& examples, std::vector<Slot> rows,
+              Watch& watch);
 Audit certify(const DynamicTree& subject, Watch& watch);
 
 }  // namespace evertree

@@ -73,9 +73,14 @@ Examples::Examples(std::size_t n_features)
 void Examples::reserve(std::size_t more) {
     if (size_ + more > kMaxExamples) throw std::bad_alloc();
     by_id_.reserve(size_ + more);
-    if (values_indexed_) by_value_.reserve(size_ + more);
+    // Before their numbers run out, the order of the admissions moves into the lists.
+    if (n_admissions_ + more > std::numeric_limits<std::uint32_t>::max()) index_values();
     const std::size_t capacity = chunks_.size() << kChunkBits;
     const std::size_t fresh = more > slots_free_ ? more - slots_free_ : 0;
+    if (values_indexed_) {
+        by_value_.reserve(size_ + more);
+        equals_.resize(std::max(equals_.size(), slots_used_ + fresh));
+    }
     if (slots_used_ + fresh <= capacity) return;
     const std::size_t missing = slots_used_ + fresh - capacity;
     // An eighth more each time: memory grows smoothly, and a large tree lies in large pieces.
@@ -94,12 +99,12 @@ void Examples::add_chunks(std::size_t count) {
 Slot Examples::stage(const double* x, ClassId label, ExampleId id) noexcept {
     Slot slot = first_free_;
     if (slot != kNoSlot) {
-        first_free_ = head(slot).next_equal;
+        first_free_ = head(slot).admission;
         --slots_free_;
     } else {
         slot = static_cast<Slot>(slots_used_++);
     }
-    new (record(slot)) Head{id, label, 0, kNoSlot, kNoSlot};
+    new (record(slot)) Head{id, label, 0};
     auto* const values = reinterpret_cast<double*>(record(slot) + sizeof(Head));
     for (std::size_t j = 0; j < n_features_; ++j) values[j] = normalized(x[j]);
     return slot;
@@ -109,7 +114,7 @@ void Examples::discard(Slot slot) noexcept {
     // Erased means erased: nothing of the values stays behind in a free slot.
     std::memset(record(slot) + sizeof(Head), 0, n_features_ * sizeof(double));
     head(slot).label_and_active &= ~Head::kActive;
-    head(slot).next_equal = first_free_;
+    head(slot).admission = first_free_;
     first_free_ = slot;
     ++slots_free_;
 }
@@ -120,25 +125,36 @@ void Examples::admit(Slot slot) noexcept {
     if (values_indexed_) {
         link_equals(slot);
     } else {
-        own.next_equal = static_cast<Slot>(n_admissions_);
-        own.previous_equal = static_cast<Slot>(n_admissions_ >> 32);
-        ++n_admissions_;
+        own.admission = static_cast<std::uint32_t>(n_admissions_++);
     }
     own.label_and_active |= Head::kActive;
     ++size_;
 }
 
 void Examples::link_equals(Slot slot) noexcept {
-    Head& own = head(slot);
-    const std::uint32_t hash = value_hash(x(slot), own.label());
-    const Slot equal = find(hash, x(slot), own.label());
-    own.next_equal = equal;
-    own.previous_equal = kNoSlot;
+    const std::uint32_t hash = value_hash(x(slot), label(slot));
+    const Slot equal = find(hash, x(slot), label(slot));
+    equals_[slot] = {equal, kNoSlot};
     if (equal == kNoSlot) {
         by_value_.insert(hash, slot);
     } else {
-        head(equal).previous_equal = slot;
+        equals_[equal].previous = slot;
         by_value_.replace(hash, equal, slot);
+    }
+}
+
+void Examples::unlink_equals(Slot slot) noexcept {
+    const auto [next, previous] = equals_[slot];
+    if (next != kNoSlot) equals_[next].previous = previous;
+    if (previous != kNoSlot) {
+        equals_[previous].next = next;
+        return;
+    }
+    const std::uint32_t hash = value_hash(x(slot), label(slot));
+    if (next != kNoSlot) {
+        by_value_.replace(hash, slot, next);
+    } else {
+        by_value_.erase(hash, slot);
     }
 }
 
@@ -150,28 +166,17 @@ void Examples::index_values() {
         if (is_active(slot)) active.push_back(slot);
     }
     by_value_.reserve(size_);
+    equals_.resize(slots_used_);
     std::sort(active.begin(), active.end(),
-              [&](Slot a, Slot b) { return admission(head(a)) < admission(head(b)); });
+              [&](Slot a, Slot b) { return head(a).admission < head(b).admission; });
     for (const Slot slot : active) link_equals(slot);
     values_indexed_ = true;
 }
 
 void Examples::remove(Slot slot) noexcept {
-    const Head& own = head(slot);
-    by_id_.erase(id_hash(own.id), slot);
+    by_id_.erase(id_hash(id(slot)), slot);
+    if (values_indexed_) unlink_equals(slot);
     --size_;
-    if (!values_indexed_) return discard(slot);
-    if (own.next_equal != kNoSlot) head(own.next_equal).previous_equal = own.previous_equal;
-    if (own.previous_equal != kNoSlot) {
-        head(own.previous_equal).next_equal = own.next_equal;
-    } else {
-        const std::uint32_t hash = value_hash(x(slot), own.label());
-        if (own.next_equal != kNoSlot) {
-            by_value_.replace(hash, slot, own.next_equal);
-        } else {
-            by_value_.erase(hash, slot);
-        }
-    }
     discard(slot);
 }
 

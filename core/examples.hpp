@@ -6,9 +6,9 @@
 // missing value is kMissing and -0.0 does not occur (see `normalized`).
 //
 // Equal examples form a list, the last admitted first; the value index knows the head of each list.
-// Many streams never ask for a value: the index is made when one is first looked for.
+// Many streams never ask for a value: lists and index are made when one is first looked for.
 //
-// Must not know: nodes, rules. (`position_in_leaf` is the tree's; it lives here for its locality.)
+// Must not know: nodes, rules.
 #pragma once
 
 #include <cstddef>
@@ -85,15 +85,13 @@ class Examples {
     // The last admitted of the examples equal to (x, label), x normalized; the others follow by
     // next_equal. Values have to be indexed.
     Slot find(const double* x, ClassId label) const;
-    Slot next_equal(Slot slot) const { return head(slot).next_equal; }
+    Slot next_equal(Slot slot) const { return equals_[slot].next; }
 
     const double* x(Slot slot) const {
         return reinterpret_cast<const double*>(record(slot) + sizeof(Head));
     }
     ClassId label(Slot slot) const { return head(slot).label(); }
     ExampleId id(Slot slot) const { return head(slot).id; }
-    std::uint32_t& position_in_leaf(Slot slot) { return head(slot).position_in_leaf; }
-    std::uint32_t position_in_leaf(Slot slot) const { return head(slot).position_in_leaf; }
     // Going through slots, which lie anywhere in memory: fetches one that will soon be needed.
     void prefetch_ahead(std::span<const Slot> slots, std::size_t at) const {
         constexpr std::size_t ahead = 16;
@@ -111,13 +109,15 @@ class Examples {
 
         ExampleId id;
         std::uint32_t label_and_active;
-        std::uint32_t position_in_leaf;
-        // Until values are indexed, these two are the number of the admission.
-        Slot next_equal;
-        Slot previous_equal;
+        std::uint32_t admission;  // its number, until values are indexed; of a free slot: the next
 
         ClassId label() const { return label_and_active & ~kActive; }
         bool is_active() const { return (label_and_active & kActive) != 0; }
+    };
+    // Neighbours in the list of equal examples.
+    struct Equals {
+        Slot next = kNoSlot;
+        Slot previous = kNoSlot;
     };
     static constexpr std::size_t kChunkBits = 9;  // examples of a chunk: memory grows smoothly
     static constexpr std::size_t kChunkMask = (std::size_t{1} << kChunkBits) - 1;
@@ -129,9 +129,7 @@ class Examples {
     const Head& head(Slot slot) const { return *reinterpret_cast<const Head*>(record(slot)); }
     void add_chunks(std::size_t count);
     void link_equals(Slot slot) noexcept;
-    static std::uint64_t admission(const Head& head) {
-        return std::uint64_t{head.previous_equal} << 32 | head.next_equal;
-    }
+    void unlink_equals(Slot slot) noexcept;
     std::uint32_t value_hash(const double* x, ClassId label) const;
     Slot find(std::uint32_t hash, const double* x, ClassId label) const;
 
@@ -140,11 +138,12 @@ class Examples {
     std::size_t size_ = 0;
     std::size_t slots_used_ = 0;
     std::size_t slots_free_ = 0;
-    Slot first_free_ = kNoSlot;             // free slots are chained by next_equal
+    Slot first_free_ = kNoSlot;             // free slots are chained by their heads
     std::vector<Buffer<std::byte>> slabs_;  // one or more chunks each
     std::vector<std::byte*> chunks_;
     std::uint64_t n_admissions_ = 0;
     bool values_indexed_ = false;
+    std::vector<Equals> equals_;  // by slot; empty until values are indexed
     SlotIndex by_id_;
     SlotIndex by_value_;
 };

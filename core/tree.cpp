@@ -65,6 +65,10 @@ void Tree::make_room_for_rows(NodeId leaf, std::size_t more) {
     rows_.grow(node.rows, node.tally.size, node.tally.size + more);
 }
 
+void Tree::make_room_for_slots(Slot end) {
+    if (end > places_.size()) places_.resize(end);
+}
+
 void Tree::count_in(NodeId id, ClassId label) noexcept {
     Node& node = nodes_[id];
     ClassCount* const place = count_place(node, label);
@@ -87,21 +91,20 @@ void Tree::count_out(NodeId id, ClassId label) noexcept {
     }
 }
 
-void Tree::list(NodeId leaf, Slot slot, Examples& examples) noexcept {
+void Tree::list(NodeId leaf, Slot slot) noexcept {
     // The example has been counted in already: the last place is its own.
     const Node& node = nodes_[leaf];
-    const auto position = static_cast<std::uint32_t>(node.tally.size - 1);
-    rows_.data(node.rows)[position] = slot;
-    examples.position_in_leaf(slot) = position;
+    places_[slot] = static_cast<std::uint32_t>(node.tally.size - 1);
+    rows_.data(node.rows)[places_[slot]] = slot;
 }
 
-void Tree::unlist(NodeId leaf, Slot slot, Examples& examples) noexcept {
+void Tree::unlist(NodeId leaf, Slot slot) noexcept {
     // The example has been counted out already: the one behind the last takes its place.
     const Node& node = nodes_[leaf];
     Slot* const rows = rows_.data(node.rows);
-    const std::uint32_t position = examples.position_in_leaf(slot);
-    rows[position] = rows[node.tally.size];
-    examples.position_in_leaf(rows[position]) = position;
+    const std::uint32_t place = places_[slot];
+    rows[place] = rows[node.tally.size];
+    places_[rows[place]] = place;
 }
 
 NodeId Tree::take_pair() {
@@ -189,7 +192,7 @@ void Tree::free_below(Node& top) noexcept {
 
 void Tree::discard(Node& grown) noexcept { free_below(grown); }
 
-void Tree::replace(NodeId at, const Node& grown, const Plan& plan, Examples& examples) noexcept {
+void Tree::replace(NodeId at, const Node& grown, const Plan& plan) noexcept {
     Node& place = nodes_[at];
     const NodeId parent = place.parent;
     free_below(place);
@@ -199,8 +202,7 @@ void Tree::replace(NodeId at, const Node& grown, const Plan& plan, Examples& exa
     for (const PlannedNode& planned : plan.nodes) {
         if (planned.split.kind != Kind::leaf) continue;
         for (std::uint32_t i = planned.begin; i < planned.end; ++i) {
-            examples.prefetch_ahead(plan.rows, i);
-            examples.position_in_leaf(plan.rows[i]) = i - planned.begin;
+            places_[plan.rows[i]] = i - planned.begin;
         }
     }
 }

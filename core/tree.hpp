@@ -168,16 +168,18 @@ class Tree {
     // them, `count_in` and `list` cannot fail.
     void make_room_for_classes(NodeId id, std::size_t more);
     void make_room_for_rows(NodeId leaf, std::size_t more);
+    void make_room_for_slots(Slot end);  // of all rows that the tree may list
     bool has_class(NodeId id, ClassId label) const;
     void count_in(NodeId id, ClassId label) noexcept;
     void count_out(NodeId id, ClassId label) noexcept;
-    void list(NodeId leaf, Slot slot, Examples& examples) noexcept;
-    void unlist(NodeId leaf, Slot slot, Examples& examples) noexcept;
+    void list(NodeId leaf, Slot slot) noexcept;
+    void unlist(NodeId leaf, Slot slot) noexcept;
+    std::uint32_t place_in_leaf(Slot slot) const { return places_[slot]; }
 
     // A planned subtree with its own nodes and blocks, not yet reachable.
     Node grow(const Plan& plan);
     void discard(Node& grown) noexcept;
-    void replace(NodeId at, const Node& grown, const Plan& plan, Examples& examples) noexcept;
+    void replace(NodeId at, const Node& grown, const Plan& plan) noexcept;
 
     std::size_t n_nodes() const { return n_nodes_; }
     std::size_t n_leaves() const { return (n_nodes_ + 1) / 2; }
@@ -194,6 +196,7 @@ class Tree {
     std::size_t n_nodes_ = 1;
     BlockPool<Slot> rows_;
     BlockPool<ClassCount> counts_;
+    std::vector<std::uint32_t> places_;  // by slot: where its leaf lists it
 };
 
 }  // namespace evertree

@@ -1,30 +1,17 @@
-// Update: Algorithm 1 of the paper. The only place that decides when and where to rebuild.
+// Update: the active examples and the one tree that follows them.
 //
-// A request, a correction or a whole batch is one update: all changes are counted in along their
-// paths, then the touched nodes are repaired once, from the root down. At the first node v where
-// the rule fires, the highest node u above it (or v) of the same size class is rebuilt:
-//     s(u) <= 2^ceil(log2 s(v)),  s = the size at the last build,
-// which is what saves a factor of the height in the amortised cost. Two rules:
-//   certified   v's split leaves more than beta * n above the floor, a lower bound of the mass that
-//               any split leaves: the mass at v's build minus 2 for every deletion since. While it
-//               does not fire, no split is more than beta better. Condition 1 of Definition 3.1 is
-//               checked exactly, and a node that has lost more than half of s(v) is rebuilt.
-//   the paper's c(v) > epsilon * s(v), updates since the build against the size at the build.
-//
-// All or nothing: new subtrees are built beside the old ones and swapped in when nothing can fail
-// any more; a failure before that is counted back.
+// A request, a correction or a whole batch is one update. All or nothing: it is prepared completely
+// (new examples staged, new subtrees built beside the old ones) before anything changes.
 //
 // Must not know: Python, files, clocks, randomness.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <vector>
 
-#include "build.hpp"
 #include "examples.hpp"
 #include "limits.hpp"
-#include "tree.hpp"
+#include "upkeep.hpp"
 
 namespace evertree {
 
@@ -34,29 +21,19 @@ struct Insertion {
     ExampleId id;
 };
 
-struct Stats {
-    std::uint64_t inserts = 0;
-    std::uint64_t deletes = 0;
-    std::uint64_t rebuilds = 0;
-    std::uint64_t rows_rebuilt = 0;
-};
-
 class DynamicTree {
   public:
     // Large builds use up to n_workers threads.
     DynamicTree(std::span<const Kind> kinds, const Limits& limits, std::size_t n_workers = 1)
-        : limits_(limits),
-          kinds_(kinds.begin(), kinds.end()),
-          examples_(kinds.size()),
-          builder_(limits, kinds, n_workers) {}
+        : examples_(kinds.size()), upkeep_(kinds, limits, n_workers) {}
 
     const Examples& examples() const { return examples_; }
     // Before examples are looked for by value.
     void index_values() { examples_.index_values(); }
-    const Tree& tree() const { return tree_; }
-    const Limits& limits() const { return limits_; }
-    std::span<const Kind> kinds() const { return kinds_; }
-    const Stats& stats() const { return stats_; }
+    const Upkeep& upkeep() const { return upkeep_; }
+    const Tree& tree() const { return upkeep_.tree(); }
+    std::span<const Kind> kinds() const { return upkeep_.kinds(); }
+    const Stats& stats() const { return upkeep_.stats(); }
 
     // The slots are active and differ; the ids are new, or those of deleted slots.
     void update(std::span<const Slot> deleted, std::span<const Insertion> inserted, Watch& watch);
@@ -64,57 +41,11 @@ class DynamicTree {
     void rebuild(Watch& watch);
 
   private:
-    struct Change {
-        Slot slot;
-        bool is_insertion;
-    };
-    struct Touched {
-        NodeId node;
-        std::uint32_t depth;
-        std::uint32_t begin, end;  // in changes_
-    };
-    struct Rebuild {
-        NodeId node;
-        std::size_t touched;  // where the node stands in touched_
-        Plan plan;
-        Node grown;
-    };
-
     void stage(std::span<const Slot> deleted, std::span<const Insertion> inserted);
-    void unstage() noexcept;
-    void route();
-    void route_one();
-    void make_room();
-    void apply() noexcept;
-    void undo() noexcept;
-    void apply(const Change& change, const Touched& at) noexcept;
-    void undo(const Change& change, const Touched& at) noexcept;
-    void enter(NodeId node, Slot slot) noexcept;
-    void leave(NodeId node, Slot slot) noexcept;
 
-    void repair(Watch& watch);
-    bool fires(const Touched& at);
-    bool leaf_must_split(Node& leaf, std::uint32_t depth);
-    bool gap_may_exceed(Node& node) const;
-    std::size_t highest_of_size_class(std::size_t touched) const;
-    void plan_rebuild(std::size_t touched, Watch& watch);
-    void grow_rebuilds();
-    void commit() noexcept;
-
-    Limits limits_;
-    std::vector<Kind> kinds_;
     Examples examples_;
-    Tree tree_;
-    Builder builder_;
-    Stats stats_;
-
-    // One update at work; kept for their memory.
-    std::vector<Change> changes_;   // in the order of the leaves, once routed
-    std::vector<Slot> staged_;      // the insertions as they came
-    std::vector<Touched> touched_;  // preorder, left before right
-    std::vector<Touched> to_route_;
-    std::vector<Rebuild> rebuilds_;
-    Stats work_;
+    Upkeep upkeep_;
+    std::vector<Change> changes_;  // of one update at work; kept for its memory
 };
 
 }  // namespace evertree

@@ -1,0 +1,258 @@
+#include "upkeep.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace evertree {
+
+namespace {
+
+// 2^ceil(log2 s), and 0 for the empty set: the size class of Algorithm 1, line 8.
+std::uint64_t size_class(std::uint32_t built_size) {
+    return built_size == 0 ? 0 : std::bit_ceil(std::uint64_t{built_size});
+}
+
+}  // namespace
+
+void Upkeep::prepare(const Examples& examples, std::span<const Change> changes, Watch& watch) {
+    start(changes);
+    route(examples);
+    make_room(examples);
+    apply(examples);
+    try {
+        repair(examples, watch);
+        grow_rebuilds();
+    } catch (...) {
+        undo(examples);
+        throw;
+    }
+}
+
+void Upkeep::prepare_rebuild(const Examples& examples, Watch& watch) {
+    start({});
+    touched_.assign(1, Touched{kRoot, 0, 0, 0});
+    plan_rebuild(examples, 0, watch);
+    grow_rebuilds();
+}
+
+void Upkeep::commit() noexcept {
+    for (Rebuild& rebuild : rebuilds_) tree_.replace(rebuild.node, rebuild.grown, rebuild.plan);
+    rebuilds_.clear();
+    stats_ = work_;
+}
+
+void Upkeep::cancel(const Examples& examples) noexcept {
+    for (Rebuild& rebuild : rebuilds_) tree_.discard(rebuild.grown);
+    rebuilds_.clear();
+    undo(examples);
+}
+
+// ---- changes ------------------------------------------------------------------------------------
+
+void Upkeep::start(std::span<const Change> changes) {
+    changes_.assign(changes.begin(), changes.end());
+    rebuilds_.clear();
+    work_ = stats_;
+    for (const Change& change : changes) ++(change.is_insertion ? work_.inserts : work_.deletes);
+}
+
+// The nodes that the changes pass, each with its range of changes_.
+void Upkeep::route(const Examples& examples) {
+    touched_.clear();
+    if (changes_.size() == 1) return route_one(examples);
+    to_route_.assign(1, Touched{kRoot, 0, 0, static_cast<std::uint32_t>(changes_.size())});
+    while (!to_route_.empty()) {
+        const Touched at = to_route_.back();
+        to_route_.pop_back();
+        touched_.push_back(at);
+        const Node& node = tree_[at.node];
+        if (node.is_leaf()) continue;
+        const auto middle = std::partition(
+            changes_.begin() + at.begin, changes_.begin() + at.end,
+            [&](const Change& change) { return node.split.goes_left(examples.x(change.slot)); });
+        const auto split_at = static_cast<std::uint32_t>(middle - changes_.begin());
+        if (split_at < at.end) to_route_.push_back({node.right(), at.depth + 1, split_at, at.end});
+        if (at.begin < split_at) to_route_.push_back({node.left, at.depth + 1, at.begin, split_at});
+    }
+}
+
+void Upkeep::route_one(const Examples& examples) {
+    const double* const x = examples.x(changes_[0].slot);
+    NodeId id = kRoot;
+    for (std::uint32_t depth = 0;; ++depth) {
+        touched_.push_back({id, depth, 0, 1});
+        if (tree_[id].is_leaf()) return;
+        id = tree_.child(tree_[id], x);
+    }
+}
+
+void Upkeep::make_room(const Examples& examples) {
+    tree_.make_room_for_slots(examples.slots_end());
+    for (const Touched& at : touched_) {
+        std::size_t n_new_class = 0, n_inserted = 0;
+        for (std::uint32_t i = at.begin; i < at.end; ++i) {
+            if (!changes_[i].is_insertion) continue;
+            ++n_inserted;
+            n_new_class += !tree_.has_class(at.node, examples.label(changes_[i].slot));
+        }
+        if (n_new_class > 0) tree_.make_room_for_classes(at.node, n_new_class);
+        if (n_inserted > 0 && tree_[at.node].is_leaf()) {
+            tree_.make_room_for_rows(at.node, n_inserted);
+        }
+    }
+}
+
+void Upkeep::apply(const Examples& examples) noexcept {
+    for (const Touched& at : touched_) {
+        for (std::uint32_t i = at.begin; i < at.end; ++i) apply(examples, changes_[i], at);
+    }
+}
+
+void Upkeep::undo(const Examples& examples) noexcept {
+    for (const Touched& at : touched_) {
+        for (std::uint32_t i = at.end; i > at.begin; --i) undo(examples, changes_[i - 1], at);
+    }
+}
+
+void Upkeep::apply(const Examples& examples, const Change& change, const Touched& at) noexcept {
+    Node& node = tree_[at.node];
+    // Counted on the whole path, also where nothing is rebuilt: the amortised charge rests on it.
+    ++node.updates_since_build;
+    if (change.is_insertion) {
+        enter(examples, at.node, change.slot);
+    } else {
+        ++node.deletions_since_build;
+        leave(examples, at.node, change.slot);
+    }
+}
+
+void Upkeep::undo(const Examples& examples, const Change& change, const Touched& at) noexcept {
+    Node& node = tree_[at.node];
+    node.safe_updates = 0;  // it may have been set with the changes in
+    --node.updates_since_build;
+    if (change.is_insertion) {
+        leave(examples, at.node, change.slot);
+    } else {
+        --node.deletions_since_build;
+        enter(examples, at.node, change.slot);
+    }
+}
+
+void Upkeep::enter(const Examples& examples, NodeId id, Slot slot) noexcept {
+    Node& node = tree_[id];
+    if (node.is_leaf()) {
+        const auto rows = tree_.rows(node);
+        if (rows.empty()) node.all_equal = true;
+        if (node.all_equal && !rows.empty()) {
+            node.all_equal = examples.same_x(examples.x(rows[0]), examples.x(slot));
+        }
+    }
+    tree_.count_in(id, examples.label(slot));
+    if (node.is_leaf()) tree_.list(id, slot);
+}
+
+void Upkeep::leave(const Examples& examples, NodeId id, Slot slot) noexcept {
+    tree_.count_out(id, examples.label(slot));
+    if (tree_[id].is_leaf()) tree_.unlist(id, slot);
+}
+
+// ---- repair -------------------------------------------------------------------------------------
+
+void Upkeep::repair(const Examples& examples, Watch& watch) {
+    for (std::size_t i = 0; i < touched_.size();) {
+        if (!fires(examples, touched_[i])) {
+            ++i;
+            continue;
+        }
+        const std::size_t highest = highest_of_size_class(i);
+        // What was planned below the new subtree's root is planned again as a part of it.
+        while (!rebuilds_.empty() && rebuilds_.back().touched > highest) rebuilds_.pop_back();
+        plan_rebuild(examples, highest, watch);
+        const std::uint32_t depth = touched_[highest].depth;
+        do ++i;
+        while (i < touched_.size() && touched_[i].depth > depth);
+    }
+}
+
+bool Upkeep::fires(const Examples& examples, const Touched& at) {
+    Node& node = tree_[at.node];
+    if (!limits_.certified_rule()) {
+        const double size = node.built_size;
+        if (node.updates_since_build > limits_.epsilon * size + kTolerance * size) return true;
+        // A leaf for want of a separating split: our exception, so we end it with its reason.
+        return node.built_inseparable && leaf_must_split(examples, node, at.depth);
+    }
+    if (node.is_leaf()) {
+        // Built on nothing: whatever fills an empty tree first is one Build.
+        const bool is_first = node.built_size == 0 && node.tally.size > 0;
+        return is_first || leaf_must_split(examples, node, at.depth);
+    }
+    // A subtree of which most has left may be all emptied leaves: rebuilt, it bounds the space.
+    const bool has_shrunk = 2 * node.tally.size < node.built_size;
+    return has_shrunk || !limits_.may_split(node.tally, at.depth) || gap_may_exceed(node);
+}
+
+// M_sigma - floor > beta * n: from here on some split may be more than beta better. An update
+// brings the two sides at most 2 + beta closer, so there is nothing to compute for a while.
+bool Upkeep::gap_may_exceed(Node& node) const {
+    if (node.updates_since_build <= node.safe_updates) return false;
+    const double left_by_split = mass({tree_[node.left].tally, tree_[node.right()].tally});
+    const double floor =
+        std::max(0.0, node.floor_at_build - kMassPerDeletion * node.deletions_since_build);
+    const double slack = (limits_.max_gap - kTolerance) * static_cast<double>(node.tally.size) -
+                         (left_by_split - floor);
+    if (slack < 0) return true;
+    const double n_safe = std::min(slack / (kMassPerDeletion + limits_.max_gap) - 1.0, 1e9);
+    if (n_safe >= 1.0) {
+        node.safe_updates = node.updates_since_build + static_cast<std::uint32_t>(n_safe);
+    }
+    return false;
+}
+
+bool Upkeep::leaf_must_split(const Examples& examples, Node& leaf, std::uint32_t depth) {
+    if (leaf.all_equal || !limits_.must_split(leaf.tally, depth)) return false;
+    const auto rows = tree_.rows(leaf);
+    const double* const first = examples.x(rows[0]);
+    leaf.all_equal = std::all_of(rows.begin(), rows.end(), [&](Slot slot) {
+        return examples.same_x(examples.x(slot), first);
+    });
+    return !leaf.all_equal;
+}
+
+std::size_t Upkeep::highest_of_size_class(std::size_t touched) const {
+    const std::uint64_t limit = size_class(tree_[touched_[touched].node].built_size);
+    NodeId highest = touched_[touched].node;
+    for (NodeId id = highest; id != kNoNode; id = tree_[id].parent) {
+        if (tree_[id].built_size <= limit) highest = id;
+    }
+    // Whatever an update touches, it touches the path to it as well.
+    while (touched_[touched].node != highest) --touched;
+    return touched;
+}
+
+void Upkeep::plan_rebuild(const Examples& examples, std::size_t touched, Watch& watch) {
+    const Touched& at = touched_[touched];
+    Rebuild rebuild{at.node, touched, {}, {}};
+    std::vector<Slot> rows;
+    rows.reserve(static_cast<std::size_t>(tree_[at.node].tally.size));
+    tree_.collect_rows(at.node, rows);
+    ++work_.rebuilds;
+    work_.rows_rebuilt += rows.size();
+    builder_.build(examples, std::move(rows), at.depth, rebuild.plan, watch);
+    rebuilds_.push_back(std::move(rebuild));
+}
+
+void Upkeep::grow_rebuilds() {
+    std::size_t n_grown = 0;
+    try {
+        for (; n_grown < rebuilds_.size(); ++n_grown) {
+            rebuilds_[n_grown].grown = tree_.grow(rebuilds_[n_grown].plan);
+        }
+    } catch (...) {
+        while (n_grown > 0) tree_.discard(rebuilds_[--n_grown].grown);
+        throw;
+    }
+}
+
+}  // namespace evertree
