@@ -6,6 +6,7 @@
 //   interrupts           the same for every poll of the watch (Ctrl-C).
 //   exact_comparison     splits of equal mass compare equal, others as exact fractions do.
 //   sorting              the sorter against std::sort.
+//   panel                several trees over one store, see panel_tests.cpp.
 // Under -fsanitize=address a leak after a failure is found as well.
 
 #include <algorithm>
@@ -22,6 +23,7 @@
 #include <vector>
 
 #include "certify.hpp"
+#include "checks.hpp"
 #include "impurity.hpp"
 #include "order.hpp"
 #include "update.hpp"
@@ -29,11 +31,9 @@
 
 namespace {
 
-long allocations_until_failure = -1;  // -1: never
-
 bool fails_now() {
-    if (allocations_until_failure < 0) return false;
-    return allocations_until_failure-- == 0;
+    if (evertree::allocations_until_failure < 0) return false;
+    return evertree::allocations_until_failure-- == 0;
 }
 
 }  // namespace
@@ -52,54 +52,13 @@ void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
 namespace evertree {
 namespace {
 
-int failures = 0;
-
-void expect(bool holds, const std::string& what) {
-    if (holds) return;
-    ++failures;
-    std::printf("FAILED: %s\n", what.c_str());
-}
-
-struct NoWatch : Watch {
-    void poll() override {}
-};
-
-struct FailingWatch : Watch {
-    explicit FailingWatch(long n) : left(n) {}
-    void poll() override {
-        if (left-- == 0) throw std::runtime_error("interrupted");
-    }
-    long left;
-};
-
 Audit audit(const DynamicTree& subject) {
     NoWatch watch;
     return certify(subject, watch);
 }
 
-// Everything that can be seen of a tree, as text.
 std::string portrait(const DynamicTree& subject) {
-    std::string text = std::to_string(subject.examples().size()) + ";";
-    std::vector<NodeId> stack{kRoot};
-    while (!stack.empty()) {
-        const Node& node = subject.tree()[stack.back()];
-        stack.pop_back();
-        text += std::to_string(static_cast<int>(node.split.kind)) + "/" +
-                std::to_string(node.split.feature) + "/" +
-                std::to_string(std::bit_cast<std::uint64_t>(node.split.value)) + "/" +
-                std::to_string(node.updates_since_build) + "/" +
-                std::to_string(node.deletions_since_build) + "/" + std::to_string(node.built_size) +
-                ":";
-        for (const ClassCount& c : subject.tree().counts(node)) {
-            text += std::to_string(c.label) + "=" + std::to_string(c.count) + ",";
-        }
-        if (node.is_leaf()) continue;
-        stack.push_back(node.right());
-        stack.push_back(node.left);
-    }
-    const Stats& s = subject.stats();
-    return text + ";" + std::to_string(s.inserts) + "," + std::to_string(s.deletes) + "," +
-           std::to_string(s.rebuilds) + "," + std::to_string(s.rows_rebuilt);
+    return std::to_string(subject.examples().size()) + ";" + portrait(subject.upkeep());
 }
 
 struct Batch {
@@ -398,6 +357,7 @@ int main() {
     evertree::wide::use_avx512(false);
     evertree::sorting();
     evertree::all_ways_to_build_agree();
+    evertree::test_panel();
     if (evertree::failures > 0) return 1;
     std::printf("core: all passed\n");
     return 0;
