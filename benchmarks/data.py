@@ -22,6 +22,7 @@ FILES = {
     "Weather": "weather",
     "INSECTS": "insects_incremental_gradual_balanced",
     "Poker (surrogate)": "poker_lsn_surrogate",
+    "Poker (subset)": "poker_uci_subset_lsn",
     "KDD99": "kddcup99_10pct",
     "Covertype": "covtype",
 }
@@ -31,6 +32,7 @@ POSITIVE = {
     "Weather": {"1"},
     "INSECTS": {"3", "5", "12"},
     "Poker (surrogate)": {"0"},
+    "Poker (subset)": {"0"},
     "KDD99": {"smurf."},
     "Covertype": {"2"},
 }

@@ -25,7 +25,7 @@ from peers.moa import moa_version
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
 QUICK_RESULTS = HERE.parent / "build" / "bench-quick"
-QUESTIONS = ("build", "stream", "rule", "calls", "batches", "growth", "memory")
+QUESTIONS = ("build", "stream", "rule", "calls", "batches", "growth", "memory", "adaptive")
 HAS_LONG = {"growth"}  # questions with a version that takes an hour
 PACKAGES = ("evertree", "numpy", "scikit-learn", "river")
 HEAD = """# Speed
@@ -38,6 +38,7 @@ UNITS = {
     "s": (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)),
     "rows/s": (("M rows/s", 1e6), ("k rows/s", 1e3)),
     "bytes": (("MB", 1e6),),
+    "%": (("%", 1.0),),
 }
 
 
@@ -48,7 +49,7 @@ class Row:
     data: str
     setting: str
     measured: dict[str, float]  # by name, ours first
-    unit: str  # of what was measured: "s", "rows/s" or "bytes"
+    unit: str  # of what was measured, see UNITS
     figure: float | None = None  # what the target speaks of, by default a ratio
     figure_unit: str = "×"
     at_least: float | None = None

@@ -86,7 +86,7 @@ def against_river(options: Options, data: Data) -> Row:
 def run_evertree(data: Data) -> Run:
     """Label and insert every row but the first, which an empty tree cannot label."""
     tree = tree_of(data.n_features)
-    return _test_then_train(tree.label, tree.insert, list(data.X), data.positive.tolist())
+    return test_then_train(tree.label, tree.insert, list(data.X), data.positive.tolist())
 
 
 def run_river(data: Data) -> Run:
@@ -95,15 +95,16 @@ def run_river(data: Data) -> Run:
 
     model: Any = ExtremelyFastDecisionTreeClassifier()
     rows = [dict(enumerate(x)) for x in data.X.tolist()]
-    return _test_then_train(model.predict_one, model.learn_one, rows, data.positive.tolist())
+    return test_then_train(model.predict_one, model.learn_one, rows, data.positive.tolist())
 
 
-def _test_then_train(
+def test_then_train(
     label: Callable[[Any], Any],
     learn: Callable[[Any, bool], Any],
     rows: list[Any],
     labels: list[bool],
 ) -> Run:
+    """Let any model label and learn every row but the first, which it only learns."""
     learn(rows[0], labels[0])
     predictions = [False]
     cpu, wall = time.process_time(), time.perf_counter()

@@ -42,6 +42,18 @@ std::vector<Slot> Panel::members(std::size_t i) const {
     return slots;
 }
 
+Stats Panel::stats() const {
+    Stats all = retired_;
+    all.inserts = n_insertions_;
+    all.deletes = n_removals_;
+    for (const Seat& seat : seats_) {
+        if (!seat.upkeep) continue;
+        all.rebuilds += seat.upkeep->stats().rebuilds;
+        all.rows_rebuilt += seat.upkeep->stats().rows_rebuilt;
+    }
+    return all;
+}
+
 void Panel::insert(std::span<const Insertion> inserted, std::span<const std::uint32_t> ranks,
                    Watch& watch) {
     if (inserted.empty()) return;
@@ -103,6 +115,20 @@ void Panel::replace(Slot slot, const Insertion& insertion, Watch& watch) {
     strike_out(slot);
     order_[place] = staged_[0];
     admit(staged_[0], place);
+    commit();
+}
+
+void Panel::rebuild(Watch& watch) {
+    start({});
+    try {
+        for (Seat& seat : seats_) {
+            if (seat.upkeep) seat.upkeep->prepare_rebuild(examples_, watch);
+            ++n_prepared_;
+        }
+    } catch (...) {
+        cancel();
+        throw;
+    }
     commit();
 }
 
@@ -229,7 +255,11 @@ void Panel::commit() noexcept {
     for (std::size_t i = 0; i < seats_.size(); ++i) {
         Seat& seat = seats_[i];
         if (seat.woken) seat.upkeep = std::move(seat.woken);
-        if (!seat.next.awake) seat.upkeep.reset();
+        if (!seat.next.awake && seat.upkeep) {
+            retired_.rebuilds += seat.upkeep->stats().rebuilds;
+            retired_.rows_rebuilt += seat.upkeep->stats().rows_rebuilt;
+            seat.upkeep.reset();
+        }
         seat.record = seat.next;
         if (!seat.upkeep) continue;
         seat.upkeep->commit();
@@ -258,6 +288,7 @@ void Panel::strike_out(Slot slot) noexcept {
     if (--n_of_class_[examples_.label(slot)] == 0) class_has_gone_ = true;
     order_[places_[slot]] = kNoSlot;
     examples_.remove(slot);
+    ++n_removals_;
 }
 
 // Without the places of those that have gone.

@@ -52,9 +52,13 @@ class Panel {
     const Upkeep& upkeep(std::size_t i) const { return *seats_[i].upkeep; }  // of one awake
     double accuracy(std::size_t i) const { return seats_[i].record.accuracy; }
     std::vector<Slot> members(std::size_t i) const;
+    std::size_t n_members(std::size_t i) const { return seats_[i].record.n_members; }
     // The tree that answers now; it is awake.
     std::size_t best() const { return best_; }
     const Tree& tree() const { return upkeep(best_).tree(); }
+
+    // Examples that came and went, and the work of all trees on them.
+    Stats stats() const;
 
     // `ranks` order the classes of the active examples, as Tree::majority wants them.
     void insert(std::span<const Insertion> inserted, std::span<const std::uint32_t> ranks,
@@ -62,6 +66,9 @@ class Panel {
     void remove(std::span<const Slot> slots, Watch& watch);
     // A correction keeps the place of the example among the others, and tests nothing.
     void replace(Slot slot, const Insertion& insertion, Watch& watch);
+
+    // Every tree that is awake as Build makes it for its window, whatever the history.
+    void rebuild(Watch& watch);
 
     bool has_class(ClassId label) const {
         return label < n_of_class_.size() && n_of_class_[label] > 0;
@@ -111,6 +118,8 @@ class Panel {
     std::vector<Seat> seats_;
     std::size_t best_ = 0;
     std::uint64_t n_insertions_ = 0;
+    std::uint64_t n_removals_ = 0;
+    Stats retired_;                          // the work of trees that went to rest
     std::vector<Slot> order_;                // as they came; kNoSlot where one has gone
     std::vector<std::uint32_t> places_;      // by slot: its place in order_
     std::vector<std::uint32_t> n_of_class_;  // active examples

@@ -17,6 +17,7 @@ the best split for the rows that are there now.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from evertree.adaptive import AdaptiveTree
 from evertree.errors import (
     CannotExport,
     DuplicateId,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from evertree.plots import plot_history, plot_tree
 
 __all__ = [
+    "AdaptiveTree",
     "CannotExport",
     "Certificate",
     "DuplicateId",

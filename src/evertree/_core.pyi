@@ -2,7 +2,7 @@
 # Python. Every call is all or nothing, and safe from any thread.
 
 from collections.abc import Hashable
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,20 +14,10 @@ class Empty: ...
 
 EMPTY: Final[Empty]  # the answer of a tree without examples
 
-class Tree:
-    def __init__(
-        self,
-        n_features: int,
-        categorical: list[int],
-        max_gap: float,
-        min_impurity: float,
-        min_samples_split: int,
-        max_depth: int,  # -1: no limit
-        epsilon: float,  # -1.0: the certified rule
-        n_workers: int,
-        encoder: Encoder,
-    ) -> None: ...
+# breaches, worst gap, its node or -1, number of nodes
+Audit: TypeAlias = tuple[list[str], float, int, int]
 
+class _Model:
     # The id; or -1: id in use, -2: no automatic id is left.
     def insert(self, x: Row, y: Hashable, id: int = -1) -> int: ...
     # False: not there.
@@ -48,10 +38,6 @@ class Tree:
         self, X: npt.NDArray[np.float64]
     ) -> tuple[npt.NDArray[np.int32], list[Hashable]] | Empty | None: ...
     def label_counts(self, x: Row) -> dict[Hashable, int] | Empty: ...
-
-    # breaches, worst gap, its node or -1, number of nodes
-    def certify(self) -> tuple[list[str], float, int, int]: ...
-    def rebuild(self) -> None: ...
     # canonical bytes of the tree, active labels in the order of ties
     def structure(self) -> tuple[bytes, list[Hashable]]: ...
     # parent, depth, feature, value, kind (0 leaf, 1 real, 2 categorical), missing_left, left,
@@ -63,3 +49,40 @@ class Tree:
     def size(self) -> int: ...
     def contains(self, id: int) -> bool: ...
     def example(self, id: int) -> tuple[npt.NDArray[np.float64], Hashable] | None: ...
+    # every tree as Build makes it
+    def rebuild(self) -> None: ...
+
+class Tree(_Model):
+    def __init__(
+        self,
+        n_features: int,
+        categorical: list[int],
+        max_gap: float,
+        min_impurity: float,
+        min_samples_split: int,
+        max_depth: int,  # -1: no limit
+        epsilon: float,  # -1.0: the certified rule
+        n_workers: int,
+        encoder: Encoder,
+    ) -> None: ...
+    def certify(self) -> tuple[Audit]: ...
+
+class Panel(_Model):
+    def __init__(
+        self,
+        n_features: int,
+        categorical: list[int],
+        # window (-1: all), max_gap, min_impurity, min_samples_split, max_depth (-1: no limit),
+        # whether it may rest; the longest windows first
+        candidates: list[tuple[int, float, float, int, int, bool]],
+        n_workers: int,
+        encoder: Encoder,
+    ) -> None: ...
+    # None in the place of one that sleeps
+    def certify(self) -> list[Audit | None]: ...
+    # awake, accuracy, examples, nodes
+    def candidates(self) -> list[tuple[bool, float, int, int]]: ...
+    # which one answers
+    def best(self) -> int: ...
+    # EMPTY in the place of one that sleeps
+    def answers(self, x: Row) -> list[Hashable | Empty]: ...

@@ -17,6 +17,9 @@ from evertree.encoding import show
 from evertree.errors import InvalidParameter
 
 _FEATURES_MAX = 2**31 - 1
+# No tree is larger or deeper than these, so nothing changes by cutting here.
+_SAMPLES_MAX = 2**32 - 1
+_DEPTH_MAX = 2**31 - 1
 
 _RULES = {
     "n_features": "is not an int from 1 to 2**31 - 1: it is how many numbers a row has",
@@ -85,6 +88,21 @@ class Limits:
         epsilon, alpha, beta = map(Fraction, (self.epsilon, self.min_impurity, self.max_gap))
         few_enough_for_leaves = epsilon < Fraction(1, self.min_samples_split)
         return few_enough_for_leaves and epsilon < alpha / 5 and epsilon <= beta / (2 + beta)
+
+    @property
+    def min_samples_split_in_core(self) -> int:
+        """As the core takes it: cut to what it can hold."""
+        return min(self.min_samples_split, _SAMPLES_MAX)
+
+    @property
+    def max_depth_in_core(self) -> int:
+        """As the core takes it: cut to what it can hold, -1 for no limit."""
+        return -1 if self.max_depth is None else min(self.max_depth, _DEPTH_MAX)
+
+
+def whole(name: str, value: object, low: int, rule: str) -> int:
+    """Check a whole number that is not a limit of a tree; `rule` says what is wrong with it."""
+    return _whole(name, value, low, rule=rule)
 
 
 def _whole(name: str, value: object, low: float, high: float = math.inf, rule: str = "") -> int:

@@ -1,4 +1,4 @@
-"""EverTree: the tree as people use it. The only file that knows the compiled core.
+"""EverTree: the tree as people use it. This file and adaptive.py alone know the compiled core.
 
 The core does the work and answers with values and codes; this file checks parameters once, hands
 the requests on, and turns codes into errors in words. Requests of one row are one call of the core
@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, TypedDict, overload
 
 import numpy as np
@@ -31,8 +31,6 @@ from evertree.limits import Limits
 
 _ABSENT: Final = object()  # None is a label like any other, so it cannot mean "not given"
 _EMPTY: Final = _core.EMPTY
-_SAMPLES_MAX: Final = 2**32 - 1
-_DEPTH_MAX: Final = 2**31 - 1
 _INT64: Final = range(-(2**63), 2**63)
 
 
@@ -128,20 +126,24 @@ gain that a split may have; 0.1 is the default
             epsilon,
             n_jobs,
         )
-        self._limits = limits
-        self._encoder = Encoder(limits.n_features, limits.categorical)
-        self._core = _core.Tree(
+        encoder = Encoder(limits.n_features, limits.categorical)
+        core = _core.Tree(
             limits.n_features,
             list(limits.categorical),
             limits.max_gap,
             limits.min_impurity,
-            # No tree is larger or deeper than these, so nothing changes by cutting here.
-            min(limits.min_samples_split, _SAMPLES_MAX),
-            -1 if limits.max_depth is None else min(limits.max_depth, _DEPTH_MAX),
+            limits.min_samples_split_in_core,
+            limits.max_depth_in_core,
             -1.0 if limits.epsilon is None else limits.epsilon,
             limits.n_jobs,
-            self._encoder,
+            encoder,
         )
+        self._follow(core, limits, encoder)
+
+    def _follow(self, core: _core.Tree | _core.Panel, limits: Limits, encoder: Encoder) -> None:
+        self._core = core
+        self._limits = limits
+        self._encoder = encoder
         # The two calls of a stream, found once instead of a million times.
         self._insert = self._core.insert
         self._label = self._core.label
@@ -372,14 +374,7 @@ choose another, leave ids out to get free ones, or replace(1, x, y)
         >>> tree.certify()
         Certificate(ok=True, breaches=(), worst_gap=0.0, worst_node=0, nodes=3)
         """
-        breaches, worst_gap, worst_node, nodes = self._core.certify()
-        return Certificate(
-            ok=not breaches,
-            breaches=tuple(breaches),
-            worst_gap=worst_gap,
-            worst_node=None if worst_node < 0 else worst_node,
-            nodes=nodes,
-        )
+        return certificate(self._core.certify()[0])
 
     def rebuild(self) -> None:
         """Make the tree exactly what Build gives for the examples that are in now.
@@ -431,7 +426,7 @@ choose another, leave ids out to get free ones, or replace(1, x, y)
         """Say how large the tree is. O(nodes), for the depth."""
         stats = self._core.stats()
         return (
-            f"<EverTree of {self._limits.n_features} features: {len(self)} examples, "
+            f"<{type(self).__name__} of {self._limits.n_features} features: {len(self)} examples, "
             f"{stats['nodes']} nodes, depth {stats['depth']}>"
         )
 
@@ -443,6 +438,15 @@ choose another, leave ids out to get free ones, or replace(1, x, y)
         3
         """
         return self._limits
+
+    def parameters(self) -> dict[str, Any]:
+        """Give what this tree was made with, to make another one like it. O(1).
+
+        >>> tree = EverTree(n_features=2, max_depth=3)
+        >>> EverTree(**tree.parameters()).limits == tree.limits
+        True
+        """
+        return asdict(self._limits)
 
     def example(self, id: int) -> tuple[npt.NDArray[np.float64], Any]:
         """Give row and label of an active example; the row is a copy.
@@ -486,6 +490,18 @@ choose another, leave ids out to get free ones, or replace(1, x, y)
 
 
 # --- answers of the core
+
+
+def certificate(audit: _core.Audit | None) -> Certificate:
+    """Put the core's audit of one tree into a certificate; where there is no tree, of nothing."""
+    breaches, worst_gap, worst_node, nodes = audit or ([], 0.0, -1, 0)
+    return Certificate(
+        ok=not breaches,
+        breaches=tuple(breaches),
+        worst_gap=worst_gap,
+        worst_node=None if worst_node < 0 else worst_node,
+        nodes=nodes,
+    )
 
 
 def _node(i: int, fields: tuple[int, int, int, float, int, bool, int, int, Any]) -> Node:

@@ -56,6 +56,7 @@ def test_a_run_says_what_the_library_says(data, capsys):
     [
         (["--window", "200"], "200 active rows"),
         (["--model", "window"], "1,000 active rows"),
+        (["--window", "auto"], "1,500 active rows"),
         (["--model", "window", "--window", "7d", "--time", "day"], "350 active rows"),
         (["--model", "random", "--first", "300", "--seed", "3"], "active rows"),
         (
@@ -152,7 +153,10 @@ def test_names_in_a_report_are_text(tmp_path):
     [
         ([], "--label is missing"),
         (["--label", "nothing"], "label='nothing' is not a column"),
-        (["--label", "bought", "--window", "auto"], "--window auto is not there yet"),
+        (
+            ["--label", "bought", "--window", "auto", "--model", "random"],
+            "--window does not go with --model random",
+        ),
         (["--label", "bought", "--window", "7 moons", "--time", "day"], "W='7 moons' is not"),
         (["--label", "bought", "--window", "7d"], "by --time"),
         (["--label", "bought", "--compare", "moa"], "--compare moa is not there yet"),

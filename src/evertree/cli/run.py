@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
 
+from evertree.adaptive import AdaptiveTree
 from evertree.cli.report import write_report
 from evertree.cli.view import view_of
 from evertree.encoding import show
@@ -42,6 +43,7 @@ from evertree.tree import EverTree
 
 _FIRST = 1000
 _WINDOW = "1000"
+_AUTO = "auto"
 _AUDITED_OFTEN = 20_000  # up to so many active rows an audit is quick enough to be made on the way
 
 
@@ -65,7 +67,7 @@ def add(commands: Any) -> None:
         help="what happens to rows: all stay, the last ones stay, or random ones are deleted "
         "(window, if --window is given, else incremental)",
     )
-    parser.add_argument("--window", help="how much stays: rows (1000) or time (7d, 12h)")
+    parser.add_argument("--window", help="how much stays: rows (1000), time (7d, 12h) or auto")
     parser.add_argument("--first", type=int, help="rows built at once before the first is judged")
     parser.add_argument("--seed", type=int, default=0, help="of --model random")
     parser.add_argument("--max-gap", type=float, default=0.1, help="how far from the best split")
@@ -89,7 +91,8 @@ def run(options: argparse.Namespace) -> int:
     source = _open(options)
     stream = model(source)
     length = source.length or _rows_about(options.file)
-    tree = EverTree(
+    kind = AdaptiveTree if options.window == _AUTO else EverTree
+    tree = kind(
         source.n_features,
         source.categorical,
         max_gap=options.max_gap,
@@ -148,6 +151,8 @@ def _open(options: argparse.Namespace) -> Source:
 def _input_model(options: argparse.Namespace) -> InputModel:
     first = _FIRST if options.first is None else options.first
     kind = options.model or ("incremental" if options.window is None else "window")
+    if kind == "window" and options.window == _AUTO:
+        return incremental(first)  # the tree itself decides what still helps
     if kind == "window":
         if options.first is not None:
             raise InvalidParameter("--first does not go with a window: the first batch fills it")
@@ -158,10 +163,6 @@ def _input_model(options: argparse.Namespace) -> InputModel:
 
 
 def _window(text: str, time: str | None) -> int | str:
-    if text == "auto":
-        raise InvalidParameter(
-            "--window auto is not there yet: give a number of rows (1000) or a time (7d)"
-        )
     if text.isdecimal():
         return int(text)
     if time is None:
@@ -279,5 +280,11 @@ def _tell(results: list[Result], audit: Audit, tree: EverTree) -> None:
         f"certificate: {'holds' if audit.ok else 'BROKEN'}, worst gap {audit.worst_gap:.4f} of "
         f"{tree.limits.max_gap} allowed\n"
     )
+    if isinstance(tree, AdaptiveTree):
+        say(f"window: {_in_words(tree.window)} answer now\n")
     for breach in audit.breaches[:3]:
         say(f"  {breach}\n")
+
+
+def _in_words(window: int | None) -> str:
+    return "all rows" if window is None else f"the last {window:,} rows"

@@ -7,7 +7,6 @@ it is met or until such ids are the majority, because a deletion by value does n
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
@@ -16,16 +15,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from evertree.adaptive import AdaptiveTree
 from evertree.estimators.descend import Descent
-from evertree.tree import EverTree
 
 if TYPE_CHECKING:
     from evertree.encoding import Floats, Ids, Labels
+    from evertree.tree import EverTree
+
+
+# Of a batch, so many rows at the end test an AdaptiveTree before it learns them, in such pieces.
+_TESTED = 2000
+_PIECE = 100
 
 
 class Ledger:
     """An EverTree whose examples are known in the order of their arrival.
 
+    >>> from evertree import EverTree
     >>> ledger = Ledger(EverTree(n_features=1))
     >>> ledger.insert_many(np.array([[31.0], [62.0], [47.0]]), ["yes", "no", "yes"])
     array([0, 1, 2])
@@ -58,9 +64,29 @@ class Ledger:
         """
         if ids is not None and len(self._arrivals) != len(self.tree):
             self._arrivals = deque(self._living())
-        found = self.tree.insert_many(rows, labels, ids)
+        adaptive = isinstance(self.tree, AdaptiveTree)
+        insert = self._insert_in_pieces if adaptive else self.tree.insert_many
+        found = insert(rows, labels, ids)
         self._arrivals.extend(found.tolist())
         return found
+
+    def _insert_in_pieces(
+        self, rows: Floats, labels: Labels, ids: Ids | None
+    ) -> npt.NDArray[np.int64]:
+        """Learn the last rows a few at a time: an AdaptiveTree is to see which windows do well."""
+        learned: list[npt.NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
+        start, stop = 0, max(0, len(rows) - _TESTED)
+        try:
+            while start < len(rows):
+                stop = max(stop, min(start + _PIECE, len(rows)))
+                piece = slice(start, stop)
+                some = None if ids is None else ids[piece]
+                learned.append(self.tree.insert_many(rows[piece], labels[piece], some))
+                start = stop
+        except BaseException:
+            self.tree.delete_many(ids=np.concatenate(learned))
+            raise
+        return np.concatenate(learned)
 
     def delete(self, x: Any, y: Hashable) -> None:
         """Take one example out by value, as EverTree.delete does."""
@@ -116,12 +142,16 @@ class Ledger:
         It has the same examples, ids and limits, and keeps the same promise; where the original is
         a repaired tree, not one freshly built, the copy may have other splits.
         """
-        return _restored, (dataclasses.asdict(self.tree.limits), *self.examples())
+        return _restored, (type(self.tree), self.tree.parameters(), *self.examples())
 
 
 def _restored(
-    limits: dict[str, Any], rows: Floats, labels: list[Hashable], ids: npt.NDArray[np.int64]
+    kind: type[EverTree],
+    parameters: dict[str, Any],
+    rows: Floats,
+    labels: list[Hashable],
+    ids: npt.NDArray[np.int64],
 ) -> Ledger:
-    ledger = Ledger(EverTree(**limits))
+    ledger = Ledger(kind(**parameters))
     ledger.insert_many(rows, labels, ids)
     return ledger

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from evertree.adaptive import AdaptiveTree
 from evertree.encoding import Encoder, Floats, Ids, show
 from evertree.errors import InvalidExample, InvalidParameter, MissingExtra
 from evertree.estimators.ledger import Ledger
@@ -64,7 +65,8 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     categorical_features  "from_dtype": columns of text or categories, in a DataFrame, in dicts or
                           in an array of objects. Or a list of positions or of names, or a mask;
                           in an array of numbers such a feature is whole numbers >= 0. None: none
-    window                keep only the last so many examples; None keeps all
+    window                keep only the last so many examples; None keeps all. "auto": an
+                          AdaptiveTree, which finds out how many of the latest ones still help
     n_jobs                threads for building; None is one, -1 all cores
 
     Missing values are values (nan, None). A category that is not known at prediction equals none of
@@ -88,7 +90,7 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         max_depth: int | None = None,
         epsilon: float | None = None,
         categorical_features: Any = "from_dtype",
-        window: int | None = None,
+        window: int | Literal["auto"] | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.max_gap = max_gap
@@ -220,16 +222,21 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = _classes(_joined(self.classes_, labels))
 
     def _new_tree(self) -> EverTree:
-        return EverTree(
-            self.n_features_in_,
-            self._categorical,
-            max_gap=self.max_gap,
-            min_impurity=self.min_impurity,
-            min_samples_split=self.min_samples_split,
-            max_depth=self.max_depth,
-            epsilon=self.epsilon,
-            n_jobs=self.n_jobs,
-        )
+        limits: dict[str, Any] = {
+            "max_gap": self.max_gap,
+            "min_impurity": self.min_impurity,
+            "min_samples_split": self.min_samples_split,
+            "max_depth": self.max_depth,
+            "n_jobs": self.n_jobs,
+        }
+        if not _is_auto(self.window):
+            return EverTree(self.n_features_in_, self._categorical, **limits, epsilon=self.epsilon)
+        if self.epsilon is not None:
+            raise InvalidParameter(
+                f"epsilon={show(self.epsilon)} does not go with window='auto', which follows the "
+                "certified rule: leave one of them out"
+            )
+        return AdaptiveTree(self.n_features_in_, self._categorical, **limits)
 
     # --- answers
 
@@ -509,11 +516,16 @@ def _check_kind(name: Hashable, known: str, found: str) -> None:
         )
 
 
+def _is_auto(window: object) -> bool:
+    return isinstance(window, str) and window == "auto"
+
+
 def _checked_window(window: object) -> int | None:
-    if window is None:
+    if window is None or _is_auto(window):
         return None
     if isinstance(window, (int, np.integer)) and not isinstance(window, bool) and window > 0:
         return int(window)
     raise InvalidParameter(
-        f"window={show(window)} is neither None nor an int >= 1: it is how many examples to keep"
+        f"window={show(window)} is none of None, 'auto' and an int >= 1: it is how many examples "
+        "to keep"
     )
