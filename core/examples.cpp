@@ -104,6 +104,7 @@ Slot Examples::stage(const double* x, ClassId label, ExampleId id) noexcept {
     } else {
         slot = static_cast<Slot>(slots_used_++);
     }
+    by_id_.prefetch(id_hash(id));  // for admit
     new (record(slot)) Head{id, label, 0};
     auto* const values = reinterpret_cast<double*>(record(slot) + sizeof(Head));
     for (std::size_t j = 0; j < n_features_; ++j) values[j] = normalized(x[j]);
