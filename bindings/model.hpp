@@ -289,6 +289,26 @@ class Model {
         return nb::make_tuple(as_array(std::move(row)), label);
     }
 
+    // ids, values row after row, labels: of the tree that answers, in no order.
+    nb::object examples_now() {
+        std::vector<ExampleId> ids;
+        std::vector<double> values;
+        std::vector<nb::object> labels;
+        {
+            const std::shared_lock reading(gate_);
+            std::vector<Slot> slots;
+            tree().collect_rows(kRoot, slots);
+            for (const Slot slot : slots) {
+                const double* const x = examples().x(slot);
+                ids.push_back(examples().id(slot));
+                values.insert(values.end(), x, x + examples().n_features());
+                labels.push_back(labels_[examples().label(slot)]);
+            }
+        }
+        return nb::make_tuple(as_array(std::move(ids)), as_array(std::move(values)),
+                              as_list(labels));
+    }
+
     int traverse(visitproc visit, void* arg) const {
         Py_VISIT(encoder_.ptr());
         return labels_.traverse(visit, arg);

@@ -49,6 +49,15 @@ class Certificate:
     nodes: int
 
 
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """The examples of a tree at one moment, copied; the smallest id first."""
+
+    ids: npt.NDArray[np.int64]
+    X: npt.NDArray[np.float64]
+    y: tuple[Any, ...]
+
+
 class Node(TypedDict):
     """One node as plain data, as `EverTree.nodes` lists it."""
 
@@ -461,6 +470,20 @@ choose another, leave ids out to get free ones, or replace(1, x, y)
         if found is None:
             raise _no_such_id(id)
         return found
+
+    def examples(self) -> Examples:
+        """Copy all active examples: ids, rows, labels; the smallest id first. O(n·(d + log n)).
+
+        >>> tree = EverTree(n_features=1)
+        >>> ids = tree.insert_many([[31.0], [62.0]], ["yes", "no"], ids=[9, 4])
+        >>> now = tree.examples()
+        >>> now.ids.tolist(), now.X.tolist(), now.y
+        ([4, 9], [[62.0], [31.0]], ('no', 'yes'))
+        """
+        ids, values, labels = self._core.examples()
+        order = np.argsort(ids)
+        rows = values.reshape(len(ids), self._limits.n_features)
+        return Examples(ids[order], rows[order], tuple(labels[i] for i in order))
 
     def nodes(self) -> list[Node]:
         """List the tree as plain data, parents before children, left before right.

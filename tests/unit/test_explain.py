@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from evertree import (
-    DuplicateId,
     EmptyTree,
     EverTree,
     EvertreeError,
@@ -18,7 +17,6 @@ from evertree import (
     influence,
     snapshot,
 )
-from evertree.explain.active_rows import Examples
 from trees_for_export import LABELS, random_rows, random_tree
 
 
@@ -27,7 +25,7 @@ def change_some(tree, seed, kind, n=60):
     names = LABELS["texts"]
     for x in random_rows(rng, n, kind):
         tree.insert(x, names[int(np.nan_to_num(x[0]) * 3 + rng.integers(2)) % len(names)])
-    for i in rng.permutation(Examples.of(tree).ids)[:n]:
+    for i in rng.permutation(tree.examples().ids)[:n]:
         tree.delete(id=int(i))
 
 
@@ -47,7 +45,7 @@ def gain_by_hand(tree, node_id, split):
         return v <= node["threshold"] if node["threshold"] is not None else v == node["category"]
 
     sides = {True: [], False: []}
-    for i in Examples.of(tree).ids:
+    for i in tree.examples().ids:
         x, y = tree.example(int(i))
         at = nodes[0]
         while at["id"] != node_id and at["feature"] is not None:
@@ -202,26 +200,17 @@ def test_names_stand_in_the_report():
         diff(before, tree, feature_names=["age"])
 
 
-def test_own_ids_are_named_or_the_rows_are_not_known():
+def test_rows_with_ids_of_ones_own_are_found():
     tree = EverTree(2)
     rows = [[0, 0], [0, 1], [1, 0], [1, 1]]
     ids = [10**15, 7, 10**6, 99]
     tree.insert_many(rows, ["n", "n", "y", "y"], ids=ids)
-    blind, seeing = snapshot(tree), snapshot(tree, ids=ids)
+    before = snapshot(tree)
     for i, x in zip(ids, rows, strict=True):
         tree.replace(i, x, "y" if x[1] else "n")
-    (change,) = diff(blind, tree).changes
-    assert change.overtaken_by is None
-    assert "name the ids in snapshot" in change.why
-    assert diff(blind, tree).inserted is None
-    (change,) = diff(seeing, snapshot(tree, ids=ids)).changes
-    assert change.overtaken_by == 0.5
-    with pytest.raises(InvalidParameter, match="ids has 3 ids, the tree has 4 examples"):
-        snapshot(tree, ids=ids[:3])
-    with pytest.raises(ExampleNotFound, match="id=1 is not the id"):
-        snapshot(tree, ids=[*ids[:3], 1])
-    with pytest.raises(DuplicateId, match="was given at position 0 already"):
-        snapshot(tree, ids=[ids[0]] * 4)
+    found = diff(before, tree)
+    assert (found.inserted, found.deleted, found.corrected) == (0, 0, 2)
+    assert found.changes[0].overtaken_by == 0.5
 
 
 @pytest.mark.parametrize(
@@ -263,7 +252,7 @@ def state(tree, ids):
 @pytest.mark.parametrize("seed", range(3))
 def test_influence_is_what_a_tree_of_the_other_rows_says(seed, kind):
     tree = random_tree(seed, kind)
-    active = Examples.of(tree)
+    active = tree.examples()
     rng = np.random.default_rng(seed)
     gone = rng.permutation(active.ids)[:15]
     asked = random_rows(rng, 80, kind)
@@ -305,7 +294,7 @@ def test_a_later_delete_by_value_takes_the_same_row():
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_whatever_fails_in_the_middle_the_tree_is_as_it_was(broken, error, monkeypatch):
     tree = random_tree(2)
-    ids = Examples.of(tree).ids.tolist()
+    ids = tree.examples().ids.tolist()
     before = state(tree, ids)
 
     def fail(*_args, **_options):
@@ -322,11 +311,7 @@ def test_influence_with_ids_of_ones_own():
     tree = EverTree(1)
     ids = [50, 2**60, 7]
     tree.insert_many([[1.0], [2.0], [3.0]], ["a", "b", "b"], ids=ids)
-    with pytest.raises(InvalidParameter, match="not all have automatic ids"):
-        influence(tree, [7], [[3.0]])
-    with pytest.raises(InvalidParameter, match="all_ids has 2"):
-        influence(tree, [7], [[3.0]], all_ids=ids[:2])
-    found = influence(tree, [2**60, 7], [[3.0]], all_ids=ids)
+    found = influence(tree, [2**60, 7], [[3.0]])
     assert (found.labels_with.tolist(), found.labels_without.tolist()) == (["b"], ["a"])
     assert "without these 2 rows, 1 of 1 answers" in str(found)
 
@@ -358,12 +343,12 @@ def test_a_tree_without_rows_says_nothing():
 
 def test_a_writer_meanwhile_is_noticed(monkeypatch):
     tree = random_tree(3)
-    example = EverTree.example
+    nodes = EverTree.nodes
 
-    def write_and_read(self, i):
+    def write_and_read(self):
         self.insert(np.zeros(4), "yes")
-        return example(self, i)
+        return nodes(self)
 
-    monkeypatch.setattr(EverTree, "example", write_and_read)
+    monkeypatch.setattr(EverTree, "nodes", write_and_read)
     with pytest.raises(EvertreeError, match="changed by another thread"):
         snapshot(tree)

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from evertree.encoding import Ids, show
-from evertree.errors import InvalidParameter
-from evertree.explain.active_rows import Examples
+from evertree.encoding import show
+from evertree.errors import EvertreeError, InvalidParameter
 from evertree.outline import condition, is_missing, majority, names_of, subtree_size, tree_of
 
 if TYPE_CHECKING:
     from evertree.limits import Limits
-    from evertree.tree import Node
+    from evertree.tree import Examples, Node
 
 Integers = npt.NDArray[np.int64]
 
@@ -34,15 +33,13 @@ class Snapshot:
     limits: Limits
     nodes: tuple[Node, ...] = field(repr=False)
     digest: str
-    examples: Examples | None = field(repr=False)
+    examples: Examples = field(repr=False)
 
 
-def snapshot(tree: Any, *, ids: Ids | None = None) -> Snapshot:
+def snapshot(tree: Any) -> Snapshot:
     """Keep a tree as it is now, to compare it later with `diff`.
 
-    O(n·d + nodes · labels): splits and rows are copied. If you give ids of your own to insert,
-    name them all in `ids`; without them, the snapshot has no rows, and `diff` says which nodes
-    changed, but not by how much one split overtook the other.
+    O(n·(d + log n) + nodes · labels): splits and rows are copied.
 
     >>> from evertree import EverTree
     >>> tree = EverTree(n_features=1)
@@ -53,12 +50,14 @@ def snapshot(tree: Any, *, ids: Ids | None = None) -> Snapshot:
     (3, 1)
     """
     ever = tree_of(tree)
-    examples = Examples.of(ever, ids)
-    if ids is not None and examples is None:
-        raise InvalidParameter(
-            f"ids has {len(ids)} ids, the tree has {len(ever)} examples: name each of them once"
+    digest = ever.digest()
+    found = Snapshot(ever.limits, tuple(ever.nodes()), digest, ever.examples())
+    if ever.digest() != digest:
+        raise EvertreeError(
+            "the tree was changed by another thread while it was read: hold the writers back "
+            "meanwhile"
         )
-    return Snapshot(ever.limits, tuple(ever.nodes()), ever.digest(), examples)
+    return found
 
 
 # --- what changed
@@ -75,7 +74,7 @@ class Change:
     size_before, size_after     its examples
     nodes_before, nodes_after   the nodes of the subtree that it is the top of
     gains_before, gains_after   what the old and the new split gain (Gini), both measured on the
-                      rows of that moment; None where there is no such split or no rows are known
+                      rows of that moment; None where there is no such split or no row
     overtaken_by      what the new split gains more than the old one, on the rows of now; or None
     why               the reason, in words
     """
@@ -110,23 +109,24 @@ class Change:
 class Diff:
     """What changed between two moments of a tree; `str()` of it is a report.
 
-    `unchanged` counts the nodes that have the same split or answer as before. How many rows came,
-    went, or got another value under the same id is None if the rows of a moment are not known.
+    `unchanged` counts the nodes that have the same split or answer as before; `inserted`, `deleted`
+    and `corrected` the rows that came, went, or got another value under the same id.
     """
 
     changes: tuple[Change, ...]
     unchanged: int
     size_before: int
     size_after: int
-    inserted: int | None
-    deleted: int | None
-    corrected: int | None
+    inserted: int
+    deleted: int
+    corrected: int
 
     def __str__(self) -> str:
         """Write a report."""
-        rows = f"{_plural(self.size_before, 'example')} -> {self.size_after}"
-        if self.inserted is not None:
-            rows += f" ({self.inserted} in, {self.deleted} out, {self.corrected} corrected)"
+        rows = (
+            f"{_plural(self.size_before, 'example')} -> {self.size_after} "
+            f"({self.inserted} in, {self.deleted} out, {self.corrected} corrected)"
+        )
         head = f"{_plural(len(self.changes), 'change')}, {self.unchanged} nodes as before; {rows}"
         return "\n".join([head, *map(str, self.changes)])
 
@@ -174,12 +174,12 @@ def diff(before: Any, after: Any, *, feature_names: Sequence[str] | None = None)
 
 
 class _Pair(NamedTuple):
-    """The same place in both trees, with the rows that come there (None: not known)."""
+    """The same place in both trees, with the rows that come there."""
 
     then: Node
     now: Node
-    rows_then: Integers | None
-    rows_now: Integers | None
+    rows_then: Integers
+    rows_now: Integers
     where: tuple[str, ...]
 
 
@@ -204,11 +204,8 @@ class _Comparison:
                 pending += reversed(self._children(pair))
         return changes, unchanged
 
-    def _all_rows(self) -> tuple[Integers | None, Integers | None]:
-        then, now = (
-            None if m.examples is None else np.arange(len(m.examples.y))
-            for m in (self._then, self._now)
-        )
+    def _all_rows(self) -> tuple[Integers, Integers]:
+        then, now = (np.arange(len(m.examples.y)) for m in (self._then, self._now))
         return then, now
 
     def _children(self, pair: _Pair) -> list[_Pair]:
@@ -223,8 +220,8 @@ class _Comparison:
         self,
         pair: _Pair,
         side: Literal["left", "right"],
-        rows_then: Integers | None,
-        rows_now: Integers | None,
+        rows_then: Integers,
+        rows_now: Integers,
     ) -> _Pair:
         return _Pair(
             self._then.nodes[cast("int", pair.then[side])],
@@ -285,11 +282,7 @@ def _split(node: Node) -> tuple[object, ...]:
     return node["feature"], node["threshold"], category, node["missing_left"]
 
 
-def _divide(
-    examples: Examples | None, rows: Integers | None, node: Node
-) -> tuple[Integers | None, Integers | None]:
-    if examples is None or rows is None:
-        return None, None
+def _divide(examples: Examples, rows: Integers, node: Node) -> tuple[Integers, Integers]:
     values = examples.X[rows, cast("int", node["feature"])]
     real = node["threshold"] is not None
     holds = values <= node["threshold"] if real else values == node["category"]
@@ -299,10 +292,10 @@ def _divide(
 
 
 def _gains(
-    examples: Examples | None, rows: Integers | None, splits: Iterable[Node]
+    examples: Examples, rows: Integers, splits: Iterable[Node]
 ) -> tuple[float | None, float | None]:
     """Measure splits on the rows of a node: the Gini impurity that each takes away."""
-    if examples is None or rows is None or not len(rows):
+    if not len(rows):
         return None, None
     old, new = (_gain(examples, rows, node) for node in splits)
     return old, new
@@ -311,8 +304,7 @@ def _gains(
 def _gain(examples: Examples, rows: Integers, node: Node) -> float | None:
     if node["feature"] is None:
         return None
-    sides = _divide(examples, rows, node)
-    left, right = (cast("Integers", side) for side in sides)
+    left, right = _divide(examples, rows, node)
     lost = _mass(examples, rows) - _mass(examples, left) - _mass(examples, right)
     return lost / len(rows)
 
@@ -331,13 +323,9 @@ def _size(node: Node) -> int:
     return sum(node["counts"].values())
 
 
-def _traffic(
-    then: Examples | None, now: Examples | None
-) -> tuple[int | None, int | None, int | None]:
+def _traffic(then: Examples, now: Examples) -> tuple[int, int, int]:
     """Count the rows that came, went, or changed under the same id."""
-    if then is None or now is None:
-        return None, None, None
-    old, new = then.by_id(), now.by_id()
+    old, new = ({int(i): place for place, i in enumerate(m.ids)} for m in (then, now))
     both = old.keys() & new.keys()
     corrected = sum(not _same_row(then, old[i], now, new[i]) for i in both)
     return len(new) - len(both), len(old) - len(both), corrected
@@ -385,10 +373,7 @@ def _why_leaf(size: int, gini: float, limits: Limits) -> str:
 def _why_replaced(change: Change) -> str:
     old, new = change.gains_after
     if old is None or new is None or change.overtaken_by is None:
-        return (
-            "the rows are not known, so the two splits cannot be measured: "
-            "name the ids in snapshot(tree, ids=...)"
-        )
+        return "no row is left to measure the two splits on"
     text = f"on the rows of now {change.after} gains {new:.4f} and {change.before} {old:.4f}: "
     by = change.overtaken_by
     if by >= 0:

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evertree.encoding import Encoder, Ids, Rows
-from evertree.errors import EmptyTree, ExampleNotFound, InvalidParameter
-from evertree.explain.active_rows import Examples
+from evertree.errors import EmptyTree, ExampleNotFound
 from evertree.outline import tree_of
 from evertree.tree import EverTree
 
@@ -45,14 +44,14 @@ class Influence:
         )
 
 
-def influence(tree: Any, ids: Ids, X_eval: Rows, *, all_ids: Ids | None = None) -> Influence:
+def influence(tree: Any, ids: Ids, X_eval: Rows) -> Influence:
     """Tell what the tree would say about `X_eval` without the rows that have these ids.
 
     Both answers come from exact trees (what `rebuild` gives) of copied rows, one with and one
     without the rows in question: the difference is due to these rows, and not to how long ago a
     part of the tree was rebuilt. The tree itself is only read: digest, ids and the order of equal
     rows stay, also if this fails or is interrupted. That costs two builds and a copy of the rows,
-    O(d·n·(log n + height)). If you give ids of your own to insert, name them all in `all_ids`.
+    O(d·n·(log n + height)).
 
     >>> tree = EverTree(n_features=1)
     >>> ids = tree.insert_many([[31.0], [35.0], [62.0]], ["yes", "yes", "no"])
@@ -72,7 +71,7 @@ def influence(tree: Any, ids: Ids, X_eval: Rows, *, all_ids: Ids | None = None) 
         ever.example(int(i))  # raises ExampleNotFound in words
     if len(named) == len(ever):
         raise EmptyTree("without these rows the tree has none, so it would say nothing: name fewer")
-    copy = _exact_copy(ever, all_ids)
+    copy = _exact_copy(ever)
     labels_with, shares_with = copy.label_many(rows), _shares(copy, rows)
     copy.delete_many(ids=named)
     copy.rebuild()
@@ -83,14 +82,8 @@ def influence(tree: Any, ids: Ids, X_eval: Rows, *, all_ids: Ids | None = None) 
     return Influence(labels_now, labels_with, labels_without, changed, shift, len(named))
 
 
-def _exact_copy(tree: EverTree, all_ids: Ids | None) -> EverTree:
-    examples = Examples.of(tree, all_ids)
-    if examples is None:
-        found = "not all have automatic ids" if all_ids is None else f"all_ids has {len(all_ids)}"
-        raise InvalidParameter(
-            f"the tree has {len(tree)} rows, and {found}: to copy the tree, the id of every row is "
-            "needed; name those that insert() was given or returned in all_ids"
-        )
+def _exact_copy(tree: EverTree) -> EverTree:
+    examples = tree.examples()
     copy = EverTree(**dataclasses.asdict(tree.limits))
     copy.insert_many(examples.X, list(examples.y), examples.ids)
     return copy
