@@ -40,6 +40,7 @@ def batch_against_single(options: Options, data: Data, n_first: int, n_batch: in
         "one by one": partial(_seconds, data, n_first, n_batch, _one_by_one),
     }
     seconds = best_seconds(options, jobs)
+    work = [_rebuilt(data, n_first, n_batch, insert) for insert in (_as_batch, _one_by_one)]
     return Row(
         data.name,
         f"{n_batch} rows into {n_first}",
@@ -47,23 +48,45 @@ def batch_against_single(options: Options, data: Data, n_first: int, n_batch: in
         "s",
         figure=seconds["one by one"] / seconds["insert_many"],
         at_least=10,
-        note=f"mean of {BATCHES} batches",
+        note=f"rebuilt per row: {work[0]} in batches, {work[1]} one by one",
     )
 
 
 def _seconds(
     data: Data, n_first: int, n_batch: int, insert: Callable[[EverTree, Data], None]
 ) -> float:
-    tree = tree_of(data.n_features)
-    tree.insert_many(data.X[:n_first], data.positive[:n_first])
+    tree = _filled(data, n_first)
     seconds = 0.0
-    for start in range(n_first, len(data), n_batch):
-        end = start + n_batch
-        batch = Data(data.name, data.X[start:end], data.y[start:end], data.positive[start:end])
+    for batch in _batches(data, n_first, n_batch):
         begin = time.process_time()
         insert(tree, batch)
         seconds += time.process_time() - begin
     return seconds
+
+
+def _rebuilt(
+    data: Data, n_first: int, n_batch: int, insert: Callable[[EverTree, Data], None]
+) -> str:
+    """Count the builds and the rows in them, which both ways have to pay."""
+    tree = _filled(data, n_first)
+    before = tree.stats()
+    for batch in _batches(data, n_first, n_batch):
+        insert(tree, batch)
+    after, n = tree.stats(), len(data) - n_first
+    builds, rows = ((after[name] - before[name]) / n for name in ("rebuilds", "rows_rebuilt"))
+    return f"{rows:.3g} rows in {builds:.2g} builds"
+
+
+def _filled(data: Data, n_first: int) -> EverTree:
+    tree = tree_of(data.n_features)
+    tree.insert_many(data.X[:n_first], data.positive[:n_first])
+    return tree
+
+
+def _batches(data: Data, n_first: int, n_batch: int) -> Iterator[Data]:
+    for start in range(n_first, len(data), n_batch):
+        end = start + n_batch
+        yield Data(data.name, data.X[start:end], data.y[start:end], data.positive[start:end])
 
 
 def _as_batch(tree: EverTree, batch: Data) -> None:
