@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import pickle
+import threading
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -312,3 +314,38 @@ def test_f1_is_within_reach_of_the_best_window(name, positive, aim):
     source = read_parquet(file, label="label").relabelled(lambda y: int(str(y) in positive))
     result = prequential(incremental(1)(source), AdaptiveTree(source.n_features), positive=1)
     assert 100 * result.f1 > aim - 0.3
+
+
+# --- many at once
+
+
+def test_readers_and_writers_at_once():
+    X, y = turning(3_000, every=700)
+    tree = AdaptiveTree(3, windows=[40, 300], max_window=1500)
+    tree.insert_many(X[:100], y[:100])
+    done = threading.Event()
+    found: list[object] = []
+
+    def read():
+        while not done.is_set():
+            found.extend(tree.label_many(X[:20]).tolist())
+            found.extend(answer for answer in tree.answers(X[0]) if answer is not None)
+            assert sum(one.answering for one in tree.candidates()) == 1
+            assert len(tree.examples().ids) > 0
+
+    def write(start):
+        for i in range(start, 3_000, 2):
+            tree.insert(X[i], y[i], id=10_000 + i)
+            if i % 5 == 0:
+                tree.delete(id=10_000 + i)
+
+    with ThreadPoolExecutor(4) as pool:
+        readers = [pool.submit(read) for _ in range(2)]
+        writers = [pool.submit(write, start) for start in (0, 1)]
+        for each in writers:
+            each.result()
+        done.set()
+        for each in readers:
+            each.result()
+    assert set(found) == {0, 1}
+    assert tree.certify().ok
