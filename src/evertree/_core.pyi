@@ -1,13 +1,15 @@
-# The compiled engine, as evertree.tree sees it. Answers are values and codes; words are found in
-# Python. Every call is all or nothing, and safe from any thread.
-
 from collections.abc import Hashable
 from typing import Final, final
 
 import numpy as np
-import numpy.typing as npt
+from numpy import typing as npt
 
 from evertree.encoding import Encoder, Row
+
+# Made by `make stubs` from the compiled module and bindings/stub.pat: change those.
+#
+# The compiled engine, as evertree.tree sees it. Answers are values and codes; words are found
+# in Python. Every call is all or nothing, and safe from any thread.
 
 @final
 class Empty: ...
@@ -30,6 +32,7 @@ class Tree:
 
     # The id; or -1: id in use, -2: no automatic id is left.
     def insert(self, x: Row, y: Hashable, id: int = -1) -> int: ...
+
     # False: not there.
     def delete_value(self, x: Row, y: Hashable) -> bool: ...
     def delete_id(self, id: int) -> bool: ...
@@ -39,10 +42,12 @@ class Tree:
     def insert_many(
         self, X: npt.NDArray[np.float64], y: list[Hashable], ids: npt.NDArray[np.int64] | None
     ) -> npt.NDArray[np.int64] | int: ...
+
     # -1; or the position of the first that is not there.
     def delete_many_values(self, X: npt.NDArray[np.float64], y: list[Hashable]) -> int: ...
     def delete_many_ids(self, ids: npt.NDArray[np.int64]) -> int: ...
     def label(self, x: Row) -> Hashable | Empty: ...
+
     # The label of row r is labels[codes[r]]. None: a value is infinite.
     def label_many(
         self, X: npt.NDArray[np.float64]
@@ -52,8 +57,10 @@ class Tree:
     # breaches, worst gap, its node or -1, number of nodes
     def certify(self) -> tuple[list[str], float, int, int]: ...
     def rebuild(self) -> None: ...
+
     # canonical bytes of the tree, active labels in the order of ties
     def structure(self) -> tuple[bytes, list[Hashable]]: ...
+
     # parent, depth, feature, value, kind (0 leaf, 1 real, 2 categorical), missing_left, left,
     # right, counts
     def nodes(
