@@ -15,7 +15,7 @@ import griffe
 _ENTRY = re.compile(r"^(\S+(?:, \S+)*)(?: {2,})(\S.*)$")
 
 
-class AsMarkdown(griffe.Extension):
+class AsMarkdown(griffe.Extension):  # type: ignore[misc]
     """What mkdocstrings is told of: every docstring that it finds goes through `as_markdown`."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:

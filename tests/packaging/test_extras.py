@@ -32,10 +32,15 @@ PREQUENTIAL = (
     "from evertree import evaluate, streams; result = evaluate.prequential("
     "streams.incremental(5)(streams.sea(n=20, seed=1)), evaluate.NoChange()); "
 )
-RUN = "import tempfile, pathlib; from evertree.cli import main; folder = tempfile.mkdtemp(); " + (
+RUN = (
+    "import tempfile, pathlib; from evertree.cli import main; folder = tempfile.mkdtemp(); "
     "file = pathlib.Path(folder) / 'a.csv'; "
     "file.write_text('x,y\\n' + '1,a\\n2,b\\n' * 20); "
     "sys.stderr = sys.stdout; main(['run', str(file), '--label', 'y', '--window', '5', {}])"
+)
+FRAME = (
+    "import pandas; from evertree import streams; "
+    "streams.from_frame(pandas.DataFrame({'x': [1.0], 'y': [1]}), label='y')"
 )
 NEEDED = [
     ("sklearn", "sklearn", "from evertree import EverTreeClassifier"),
@@ -49,12 +54,11 @@ NEEDED = [
     ("export", "treelite", "from evertree import to_treelite; to_treelite(tree)"),
     ("export", "sklearn", "from evertree import to_sklearn; to_sklearn(tree)"),
     ("streams", "pyarrow", "from evertree import streams; streams.read_parquet('a', label='y')"),
-    ("streams", "pyarrow", "import pandas; from evertree import streams; "
-     "streams.from_frame(pandas.DataFrame({'x': [1.0], 'y': [1]}), label='y')"),
+    ("streams", "pyarrow", FRAME),
     ("cli", "matplotlib", RUN.format("'--report', folder + '/a.html'")),
     ("river", "river", RUN.format("'--compare', 'river'")),
     ("sklearn", "sklearn", RUN.format("'--compare', 'sklearn'")),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +75,9 @@ def test_a_missing_library_is_missed_by_the_name_of_its_extra(extra, library, co
 
 def test_the_extra_brings_what_was_missed():
     needs = importlib.metadata.requires("evertree")
-    of = {extra: set() for extra in importlib.metadata.metadata("evertree").get_all("Provides-Extra")}
+    of = {
+        extra: set() for extra in importlib.metadata.metadata("evertree").get_all("Provides-Extra")
+    }
     for need in needs:
         name, _, extra = need.partition("; extra == ")
         if extra:
