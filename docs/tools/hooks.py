@@ -57,5 +57,5 @@ def results(part: str) -> str:
     lines = found[1].splitlines()
     table = [line.rsplit(" | ", 1)[0] + " |" for line in lines if line.startswith("| ")]
     measured = next(line for line in lines if line.startswith("Commit"))
-    rule = "|---" * table[0].count(" | ") + "|---|"
+    rule = "|---" * (table[0].count("|") - 1) + "|"
     return "\n".join([table[0], rule, *table[1:], "", f"<small>{measured}</small>"])

@@ -6,7 +6,10 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pytest
 
+import evertree
 import sessions
+from evertree import EverTree, EverTreeClassifier
+from evertree.river import EverTreeClassifier as RiverClassifier
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -73,6 +76,19 @@ def test_every_example_is_run_by_a_page():
     shown = set(re.findall(r"^\$ python examples/(\w+\.py)", text, re.MULTILINE))
     assert len(shown) >= 5
     assert shown | {"demo.py"} == examples
+
+
+def _is_call(member):
+    return callable(member) or isinstance(member, property)
+
+
+def test_the_cost_of_every_operation_is_told():
+    told = set(re.findall(r"\w+", (DOCS / "costs.md").read_text(encoding="utf-8")))
+    for thing in (EverTree, EverTreeClassifier, RiverClassifier):
+        asked = {n for n, member in vars(thing).items() if n[0] != "_" and _is_call(member)}
+        assert not asked - told - {"tree", "tree_"}
+    functions = {n for n in evertree.__all__ if n[0].islower() and not n.startswith("__")}
+    assert not functions - told
 
 
 def test_the_two_commands_come_first():
