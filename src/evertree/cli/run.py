@@ -88,6 +88,8 @@ def run(options: argparse.Namespace) -> int:
         options.window = _WINDOW
     model = _input_model(options)
     others = {name: _peer(name, options) for name in options.compare}
+    if options.report:
+        load("matplotlib", "cli", "--report")  # missed now, and not after the whole run
     source = _open(options)
     stream = model(source)
     length = source.length or _rows_about(options.file)
@@ -208,7 +210,7 @@ _TITLES = {
 def _peer(name: str, options: argparse.Namespace) -> Callable[[Source], Any]:
     """Give a function that makes the model once the source is known. Unknown names are refused."""
     if name == "river":
-        tree = load("river.tree", "bench", "--compare river")
+        tree = load("river.tree", "river", "--compare river")
         # river's trees cannot forget: they go on with all they have seen, as they are meant to.
         return lambda source: RiverModel(
             tree.HoeffdingAdaptiveTreeClassifier(
@@ -217,7 +219,7 @@ def _peer(name: str, options: argparse.Namespace) -> Callable[[Source], Any]:
             deletions="ignore",
         )
     if name == "sklearn":
-        sklearn_tree = load("sklearn.tree", "bench", "--compare sklearn")
+        sklearn_tree = load("sklearn.tree", "sklearn", "--compare sklearn")
         return lambda _: Refitted(
             sklearn_tree.DecisionTreeClassifier(random_state=0, max_depth=options.max_depth),
             every=options.refit_every,
