@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import subprocess
 from datetime import datetime, timezone
@@ -16,18 +17,47 @@ RESULTS = Path(__file__).resolve().parents[1] / "results"
 
 def keep(name: str, found: dict[str, Any], figure: Any, folder: Path = RESULTS) -> Path:
     """Write <name>.json and <name>.png; return the path of the picture."""
+    keep_json(name, found, folder)
+    return keep_picture(name, figure, folder)
+
+
+def keep_json(name: str, found: dict[str, Any], folder: Path) -> Path:
+    """Write <name>.json, with the circumstances first."""
     folder.mkdir(parents=True, exist_ok=True)
-    about = {
+    path = folder / f"{name}.json"
+    text = json.dumps({**circumstances(), **found}, indent=1, ensure_ascii=False)
+    path.write_text(text + "\n", encoding="utf-8")
+    return path
+
+
+def keep_picture(name: str, figure: Any, folder: Path) -> Path:
+    """Write <name>.png."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.png"
+    figure.savefig(path, dpi=120)
+    return path
+
+
+def circumstances() -> dict[str, str]:
+    """Say what was measured, where and when."""
+    python = f"Python {platform.python_version()}"
+    system = f"{platform.machine()}, {platform.system()}"
+    return {
         "commit": commit(),
         "date": datetime.now(timezone.utc).date().isoformat(),
-        "machine": f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}",
+        "machine": f"{system}, {os.cpu_count()} processors{processor()}, {python}",
         "evertree": evertree.__version__,
     }
-    text = json.dumps({**about, **found}, indent=1, ensure_ascii=False)
-    (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
-    picture = folder / f"{name}.png"
-    figure.savefig(picture, dpi=120)
-    return picture
+
+
+def processor() -> str:
+    """Name the processor, where the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return ""
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f" ({names[0]})" if names else ""
 
 
 def commit() -> str:

@@ -5,6 +5,7 @@ MOA itself is needed by the last tests alone: `make build/peers/moa.jar` brings 
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import sys
@@ -62,7 +63,7 @@ class TestPipe:
         model = MoaModel.of(source, "twin")
         result = prequential(incremental(100)(source), model, positive=1)
         truths = [example.y for example in source]
-        right = sum(a == b for a, b in zip(truths[99:], truths[100:], strict=False))
+        right = sum(a == b for a, b in itertools.pairwise(truths[99:]))
         assert result.accuracy == right / 500
         model.close()
 
@@ -155,7 +156,7 @@ class TestMoaItself:
         assert result.accuracy > 0.9
 
     def test_an_unknown_learner_is_refused(self):
-        with pytest.raises(InvalidParameter, match="MOA has ended with 'trees.Oak'"):
+        with pytest.raises(InvalidParameter, match=r"MOA has ended with 'trees\.Oak'"):
             MoaModel("trees.Oak", 1, ["a"])
 
     def test_the_command(self, tmp_path, capsys):

@@ -16,15 +16,17 @@ import weakref
 from collections.abc import Hashable, Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from evertree.encoding import Row, show
 from evertree.errors import InvalidExample, InvalidParameter, MissingExtra
 from evertree.evaluate.metrics import NO_ANSWER
-from evertree.evaluate.models import Deletions, check_deletions, cannot_forget
-from evertree.streams import Source
+from evertree.evaluate.models import Deletions, cannot_forget, check_deletions
+
+if TYPE_CHECKING:
+    from evertree.streams import Source
 
 JAR_VARIABLE = "EVERTREE_MOA_JAR"
 _PROGRAM = Path(__file__).with_name("MoaPipe.java")

@@ -1,0 +1,111 @@
+"""`make paper`: every table and figure of the paper, into paper/results.
+
+`make paper-quick` is the same with the first rows of each set (made-up rows where a set is not
+there) and fewer values of ε, into build/paper-quick: to see that everything works.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+
+# One thread per run. Read when numpy is imported, so it stands before.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+from evertree.errors import EvertreeError  # noqa: E402
+from experiments.data import DOWNLOADS, SETS, Data, NotHere, folders, load, synthetic  # noqa: E402
+from experiments.figures import LAYOUTS, draw  # noqa: E402
+from experiments.keep import RESULTS, circumstances, keep_json, keep_picture  # noqa: E402
+from experiments.plan import FULL, QUICK, TABLE_SETS, Extent, jobs  # noqa: E402
+from experiments.report import report  # noqa: E402
+from experiments.tables import Found, all_tables  # noqa: E402
+from experiments.work import Works  # noqa: E402
+from peers import moa  # noqa: E402
+
+QUICK_RESULTS = DOWNLOADS.parent / "paper-quick"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run what is asked for; the answer is the exit code."""
+    options = _options(arguments)
+    try:
+        reproduce(
+            QUICK if options.quick else FULL,
+            options.results or (QUICK_RESULTS if options.quick else RESULTS),
+            options.data,
+            options.workers,
+        )
+    except EvertreeError as error:
+        print(f"paper: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\npaper: stopped; the next `make paper` goes on from here", file=sys.stderr)
+        return 130
+    return 0
+
+
+def reproduce(extent: Extent, folder: Path, named: Path | None, workers: int) -> None:
+    """Find the data, do the runs, write tables, figures and report."""
+    places = folders(named)
+    sets, remarks = collect(extent, places)
+    if moa.is_installed():
+        moa.compile_driver()  # before two processes would do it at once
+    else:
+        extent = replace(extent, moa_sets=())
+        remarks.append(f"EFDT and HAT are missing: {moa.HOW_TO_GET_IT}.")
+    records = Works(sets, workers).do(jobs(extent, list(sets)))
+    found = Found(records, sets)
+    write(found, folder, {**circumstances(), **moa.moa_version()}, remarks)
+    print(f"written: {folder / 'README.md'}")
+
+
+def collect(extent: Extent, places: list[Path]) -> tuple[dict[str, Data], list[str]]:
+    """Read every set that can be had, and say which cannot; a look makes rows of its own."""
+    is_look = extent.rows is not None
+    sets = {}
+    for name in TABLE_SETS:
+        data = _load(name, places, may_download=not is_look)
+        if data is None and extent.rows is not None:
+            data = synthetic(SETS[name], extent.rows)
+        if data is not None:
+            sets[name] = data.first(extent.rows)
+    if not sets:
+        raise NotHere("none of the paper's data sets is here: the lines above say how to get them")
+    look = f"**A look, not a result**: the first {extent.rows:,} rows of each set alone."
+    return sets, [look] if is_look else []
+
+
+def _load(name: str, places: list[Path], *, may_download: bool) -> Data | None:
+    try:
+        return load(SETS[name], places, may_download=may_download)
+    except NotHere as error:
+        print(f"paper: {error}", file=sys.stderr)
+        return None
+
+
+def write(found: Found, folder: Path, about: dict[str, str], remarks: list[str]) -> None:
+    """Write JSON, pictures and the report."""
+    tables = all_tables(found)
+    keep_json("tables", {"tables": [asdict(table) for table in tables]}, folder)
+    keep_json("runs", {"runs": list(found.records.values())}, folder)
+    for layout in LAYOUTS:
+        keep_picture(layout.name, draw(found, layout), folder)
+    text = report(found, tables, about, remarks)
+    (folder / "README.md").write_text(text, encoding="utf-8")
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="reproduce", description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a look at everything, no result")
+    parser.add_argument("--data", type=Path, help="a folder with the data sets")
+    parser.add_argument("--results", type=Path, help="where to write")
+    parser.add_argument("--workers", type=int, default=2, help="runs at the same time (2)")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
