@@ -105,6 +105,7 @@ def _panel(axes: Any, found: Found, stream: str, data: str, measure: str) -> Non
     axes.grid(visible=True, alpha=0.25)
     if data not in found.sets:
         axes.text(0.5, 0.5, "not here", transform=axes.transAxes, ha="center")
+        axes.set_yticks([])
         return
     values = _draw_curves(axes, found, stream, data, place)
     if measure == "F1":

@@ -14,7 +14,7 @@ from experiments import published
 from experiments.figures import LAYOUTS, MAIN, points, values_table
 from experiments.plan import BETAS, FIGURE_SETS, TABLE_SETS, dynamic
 from experiments.published import EPSILON, TABLE_2, TABLE_4, TABLE_5
-from experiments.runs import Record, f1, f1_of_the_other, ms_per_update, seconds
+from experiments.runs import Learner, Record, f1, f1_of_the_other, ms_per_update, seconds
 from experiments.tables import PEERS
 
 if TYPE_CHECKING:
@@ -229,9 +229,29 @@ def baselines(found: Found) -> Iterator[str]:
         f"of {len(_here(found))} sets{_listed(beaten.values())}. Where it does, labels come in "
         "runs, and a high F1 alone says little about a tree."
     )
+    yield from _simple_with_deletions(found)
     for beta in BETAS:
         yield from _certified(found, beta)
     yield from _against_refits(found)
+
+
+def _simple_with_deletions(found: Found) -> Iterator[str]:
+    simple: tuple[Learner, Learner] = ("no change", "majority")
+    for stream, model in (("window", "a window"), ("random", "random updates")):
+        beaten = []
+        for name in (name for name in FIGURE_SETS if name in found.sets):
+            others = [
+                f1(record)
+                for job, record in found.records.items()
+                if job.learner not in simple
+                and job == dynamic(name, stream, job.learner, job.value)
+            ]
+            for learner in simple:
+                record = found.get(dynamic(name, stream, learner))
+                if record is not None and others and f1(record) > max(others):
+                    beaten.append(f"{found.name(name)}: {learner} {f1(record):.2f}")
+        sets = f"{len(beaten)} sets{_listed(beaten)}"
+        yield f"With {model}, a simple answer beats every tree on {sets}."
 
 
 def _certified(found: Found, beta: float) -> Iterator[str]:

@@ -11,6 +11,7 @@ import os
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import NamedTuple
 
 # One thread per run. Read when numpy is imported, so it stands before.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -23,7 +24,7 @@ from experiments.keep import RESULTS, circumstances, keep_json, keep_picture  # 
 from experiments.plan import FULL, QUICK, TABLE_SETS, Extent, jobs  # noqa: E402
 from experiments.report import report  # noqa: E402
 from experiments.tables import Found, all_tables  # noqa: E402
-from experiments.work import Works  # noqa: E402
+from experiments.work import KEPT_RUNS, Works  # noqa: E402
 from peers import moa  # noqa: E402
 
 QUICK_RESULTS = DOWNLOADS.parent / "paper-quick"
@@ -37,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
             QUICK if options.quick else FULL,
             options.results or (QUICK_RESULTS if options.quick else RESULTS),
             options.data,
-            options.workers,
+            Workers(options.workers, options.runs),
         )
     except EvertreeError as error:
         print(f"paper: {error}", file=sys.stderr)
@@ -48,7 +49,19 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def reproduce(extent: Extent, folder: Path, named: Path | None, workers: int) -> None:
+class Workers(NamedTuple):
+    """How many runs at the same time, and where finished ones are kept."""
+
+    number: int = 2
+    folder: Path = KEPT_RUNS
+
+
+_WORKERS = Workers()
+
+
+def reproduce(
+    extent: Extent, folder: Path, named: Path | None = None, workers: Workers = _WORKERS
+) -> None:
     """Find the data, do the runs, write tables, figures and report."""
     places = folders(named)
     sets, remarks = collect(extent, places)
@@ -57,9 +70,11 @@ def reproduce(extent: Extent, folder: Path, named: Path | None, workers: int) ->
     else:
         extent = replace(extent, moa_sets=())
         remarks.append(f"EFDT and HAT are missing: {moa.HOW_TO_GET_IT}.")
-    records = Works(sets, workers).do(jobs(extent, list(sets)))
+    records = Works(sets, workers.number, workers.folder).do(jobs(extent, list(sets)))
     found = Found(records, sets)
     write(found, folder, {**circumstances(), **moa.moa_version()}, remarks)
+    if lost := missing(folder):
+        raise NotHere(f"{folder} is not complete: {', '.join(lost)}")
     print(f"written: {folder / 'README.md'}")
 
 
@@ -98,11 +113,24 @@ def write(found: Found, folder: Path, about: dict[str, str], remarks: list[str])
     (folder / "README.md").write_text(text, encoding="utf-8")
 
 
+def missing(folder: Path) -> list[str]:
+    """Name the tables and figures that are not in a folder of results."""
+    report_file = folder / "README.md"
+    text = report_file.read_text(encoding="utf-8") if report_file.exists() else ""
+    lost = [f"Table {n}" for n in range(1, 6) if f"\n## Table {n}. " not in text]
+    for layout in LAYOUTS:
+        shown = f"]({layout.name}.png)" in text and f"\n## Figure {layout.number}. " in text
+        if not (shown and (folder / f"{layout.name}.png").exists()):
+            lost.append(f"Figure {layout.number}")
+    return lost + [name for name in ("runs.json", "tables.json") if not (folder / name).exists()]
+
+
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="reproduce", description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a look at everything, no result")
     parser.add_argument("--data", type=Path, help="a folder with the data sets")
     parser.add_argument("--results", type=Path, help="where to write")
+    parser.add_argument("--runs", type=Path, default=KEPT_RUNS, help="where finished runs are kept")
     parser.add_argument("--workers", type=int, default=2, help="runs at the same time (2)")
     return parser.parse_args(arguments)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from experiments.data import Data
     from experiments.runs import Job, Record
 
-CACHE = Path(__file__).resolve().parents[2] / "build" / "paper-runs"
+KEPT_RUNS = Path(__file__).resolve().parents[2] / "build" / "paper-runs"
 
 
 _sets: dict[str, Data] = {}  # of a worker
@@ -44,8 +44,9 @@ def _one(job: Job) -> Record:
 class Works:
     """Does jobs, or finds them done."""
 
-    def __init__(self, sets: dict[str, Data], workers: int) -> None:
+    def __init__(self, sets: dict[str, Data], workers: int = 2, folder: Path = KEPT_RUNS) -> None:
         self.sets = sets
+        self.folder = folder
         self.workers = workers
         self.engine = engine()
 
@@ -90,7 +91,7 @@ class Works:
         about: dict[str, Any] = {**asdict(job), "rows": len(self.sets[job.data])}
         about |= {"what": self.sets[job.data].what, "engine": self.engine}
         text = json.dumps(about, sort_keys=True)
-        return CACHE / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
+        return self.folder / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
 
 
 def engine() -> str:
