@@ -25,9 +25,20 @@ def keep_json(name: str, found: dict[str, Any], folder: Path) -> Path:
     """Write <name>.json, with the circumstances first."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.json"
-    text = json.dumps({**circumstances(), **found}, indent=1, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8")
+    path.write_text(_json({**circumstances(), **found}), encoding="utf-8")
     return path
+
+
+def _json(found: dict[str, Any]) -> str:
+    """Write one line per value and per member of a list: short enough to read, and to compare."""
+    parts = []
+    for name, value in found.items():
+        text = json.dumps(value, ensure_ascii=False)
+        if isinstance(value, list):
+            members = ",\n  ".join(json.dumps(member, ensure_ascii=False) for member in value)
+            text = f"[\n  {members}\n ]"
+        parts.append(f" {json.dumps(name)}: {text}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def keep_picture(name: str, figure: Any, folder: Path) -> Path:

@@ -132,7 +132,10 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--results", type=Path, help="where to write")
     parser.add_argument("--runs", type=Path, default=KEPT_RUNS, help="where finished runs are kept")
     parser.add_argument("--workers", type=int, default=2, help="runs at the same time (2)")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.workers < 1:
+        parser.error(f"--workers {options.workers} is not an int >= 1: it counts processes")
+    return options
 
 
 if __name__ == "__main__":

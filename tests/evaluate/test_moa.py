@@ -78,6 +78,8 @@ class TestPipe:
         source = from_arrays(X, ["p", "q", "p", "q"], categorical=[0])
         model = MoaModel.of(source, "twin")
         assert model.label([7.0, -1.0]) == "p"  # the twin answers with categories - 3
+        with pytest.raises(InvalidExample, match="is not a row of 2 numbers"):
+            model.label([])
 
     def test_what_it_was_not_made_for_is_refused(self, twin):
         model = MoaModel("twin", 2, ["a", "b"])
