@@ -47,9 +47,9 @@ class Layout:
 LAYOUTS = (
     Layout(1, "window", MAIN, ("F1", "time"), "Sliding window: F1 and time", down=True),
     Layout(2, "random", MAIN[:2], ("time",), "Random updates: time"),
-    Layout(3, "window", MORE, ("F1", "time"), "Sliding window, other sets"),
+    Layout(3, "window", MORE, ("F1", "time"), "Sliding window on other sets: F1 and time"),
     Layout(4, "random", MAIN, ("F1",), "Random updates: F1"),
-    Layout(5, "random", MORE, ("F1", "time"), "Random updates, other sets"),
+    Layout(5, "random", MORE, ("F1", "time"), "Random updates on other sets: F1 and time"),
 )
 
 
@@ -123,8 +123,9 @@ def _draw_curves(axes: Any, found: Found, stream: str, data: str, place: int) ->
         ("scikit-learn", SKLEARN, "s", "scikit-learn, refitted on the same schedule"),
     ):
         curve = points(found, stream, data, learner)  # type: ignore[arg-type]  # both are learners
-        # No time at all, where no fit was due: there is nothing to draw on a logarithmic scale.
-        x, y = [point[0] for point in curve], [point[place] or math.nan for point in curve]
+        x, y = [point[0] for point in curve], [point[place] for point in curve]
+        if place == 2:  # no time at all where no fit was due: a logarithm has no place for it
+            y = [value or math.nan for value in y]
         width = 1.8 if learner == "paper" else 1.0
         axes.plot(x, y, f"{marker}-", color=colour, ms=3.5, lw=width, label=label, zorder=3)
         values += [value for value in y if not math.isnan(value)]
