@@ -11,6 +11,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 BUILD_TOOLS := scikit-build-core nanobind cmake ninja
+PEERS := build/peers
+CAPYMOA := 0.15.1
 
 PYTHON_CODE := src bindings paper examples tests docs $(wildcard benchmarks)
 CPP_CODE := $(wildcard core/*.hpp core/*.cpp core/wide/*.hpp core/wide/*.cpp bindings/*.hpp bindings/*.cpp \
@@ -22,7 +24,7 @@ SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
 # and the next compilation starts where this one ended.
 INSTALL = $(PIP) install --no-build-isolation -C cmake.define.EVERTREE_WERROR=ON
 
-.PHONY: help demo test check format sanitize core-tests soak adversaries clean
+.PHONY: help demo test check format sanitize core-tests soak adversaries paper paper-quick clean
 .PHONY: bench bench-peers bench-growth bench-growth-long bench-memory java
 .PHONY: docs stubs wheels
 .DELETE_ON_ERROR:
@@ -35,6 +37,7 @@ help:
 	@echo "make sanitize  tests under the address and undefined-behaviour sanitizers"
 	@echo "make soak      the random tests, for hours"
 	@echo "make adversaries  the paper's lower bounds as a game, counted and plotted"
+	@echo "make paper     every table and figure of the paper, beside its peers (within an hour)"
 	@echo "make bench     speed, as ratios within one run; BENCH_ARGS=--quick for a look"
 	@echo "make docs      the documentation as a site, in build/site"
 	@echo "make wheels    wheel and sdist, each tried in an environment of its own"
@@ -101,12 +104,22 @@ stubs: $(VENV)/.evertree
 adversaries: $(VENV)/.evertree
 	PYTHONPATH=paper $(BIN)/python paper/experiments/adversaries.py
 
+# Every table and figure of the paper, into paper/results. What was run is kept in build/paper-runs, so
+# an interrupted run goes on where it stopped. The data sets: ../shared/data, or EVERTREE_DATA=folder,
+# or OpenML and UCI. The quick one needs none of them and no MOA, and writes into build/paper-quick.
+REPRODUCE = PYTHONPATH=paper:benchmarks $(BIN)/python -m experiments.reproduce
+PAPER_ARGS ?=
+
+paper: $(VENV)/.evertree $(PEERS)/moa.jar java
+	$(REPRODUCE) $(PAPER_ARGS)
+
+paper-quick: $(VENV)/.evertree
+	$(REPRODUCE) --quick $(PAPER_ARGS)
+
 # -------------------------------------------------------------------------------------------- benchmarks
 # All of them take about 20 minutes, one of them `make bench BENCH_ARGS=build`, a look at all of them
 # half a minute: `make bench BENCH_ARGS=--quick`. Peers that are not installed are left out, and named.
 BENCH_ARGS ?=
-PEERS := build/peers
-CAPYMOA := 0.15.1
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py $(BENCH_ARGS)

@@ -53,7 +53,7 @@ def moa_version() -> dict[str, str]:
 
 def run(stream: Path, learner: str, warm_up_seconds: float) -> Run:
     """Run a learner, such as "trees.EFDT -g 500", over a file of `data.write_stream`."""
-    _compile()
+    compile_driver()
     with tempfile.TemporaryDirectory() as folder:
         predictions = Path(folder) / "predictions"
         # One thread for the garbage collector too; the heap is large enough to hold every set.
@@ -70,7 +70,8 @@ def run(stream: Path, learner: str, warm_up_seconds: float) -> Run:
     )
 
 
-def _compile() -> None:
+def compile_driver() -> None:
+    """Compile the driver if it has changed; those who start several at once do it before."""
     if not CLASS.exists() or CLASS.stat().st_mtime < DRIVER.stat().st_mtime:
         _output(["javac", "-cp", str(JAR), "-d", str(FOLDER), str(DRIVER)])
 

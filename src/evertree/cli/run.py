@@ -21,12 +21,14 @@ from evertree.errors import InvalidParameter
 from evertree.evaluate import (
     Audit,
     MajorityClass,
+    MoaModel,
     NoChange,
     Refitted,
     Result,
     RiverModel,
     prequential,
 )
+from evertree.evaluate.moa import find_moa
 from evertree.extras import load
 from evertree.streams import (
     InputModel,
@@ -73,7 +75,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--max-gap", type=float, default=0.1, help="how far from the best split")
     parser.add_argument("--max-depth", type=int, help="how deep the tree may be (no limit)")
     parser.add_argument(
-        "--compare", type=_names, default=[], help="other models to run: river,sklearn"
+        "--compare", type=_names, default=[], help="other models to run: river,sklearn,moa"
     )
     parser.add_argument(
         "--refit-every", type=int, default=1000, help="updates between two fits of sklearn (1000)"
@@ -202,6 +204,7 @@ def _rows_about(path: Path) -> int | None:
 # --- models to compare with
 
 _TITLES = {
+    "moa": "MOA EFDT",
     "river": "river HAT",
     "sklearn": "scikit-learn, refitted",
 }
@@ -225,8 +228,9 @@ def _peer(name: str, options: argparse.Namespace) -> Callable[[Source], Any]:
             every=options.refit_every,
         )
     if name == "moa":
-        raise InvalidParameter("--compare moa is not there yet: use river or sklearn")
-    raise InvalidParameter(f"--compare {show(name)} is none of river and sklearn")
+        find_moa()  # before the tree has run for an hour
+        return lambda source: MoaModel.of(source, "trees.EFDT", deletions="ignore")
+    raise InvalidParameter(f"--compare {show(name)} is none of river, sklearn and moa")
 
 
 # --- running, and telling

@@ -9,6 +9,7 @@
 """
 
 from evertree.evaluate.metrics import NO_ANSWER, Confusion, Scores
+from evertree.evaluate.moa import MoaModel
 from evertree.evaluate.models import MajorityClass, Model, NoChange, Refitted, RiverModel
 from evertree.evaluate.prequential import compare, prequential
 from evertree.evaluate.result import Audit, Point, Result, Times, plot
@@ -18,6 +19,7 @@ __all__ = [
     "Audit",
     "Confusion",
     "MajorityClass",
+    "MoaModel",
     "Model",
     "NoChange",
     "Point",

@@ -1,7 +1,7 @@
 """What can be run over a stream: the protocol, two baselines, and other people's models.
 
 An `EverTree` is a model as it is. So is anything with `label`, `insert` and `delete`: that is the
-door for learners in another language, such as MOA's behind a pipe.
+door for learners in another language, such as MOA's behind a pipe (`moa`).
 """
 
 from __future__ import annotations
@@ -212,10 +212,8 @@ class RiverModel:
     """
 
     def __init__(self, model: Any, deletions: Deletions = "refuse") -> None:
-        if deletions not in {"refuse", "ignore"}:
-            raise InvalidParameter(f"deletions={show(deletions)} is neither 'refuse' nor 'ignore'")
         self.model = model
-        self.deletions = deletions
+        self.deletions = check_deletions(deletions)
 
     def label(self, x: Row) -> Hashable:
         """Answer as predict_one does."""
@@ -230,10 +228,22 @@ class RiverModel:
         """Refuse, or do nothing."""
         if self.deletions == "refuse":
             name = type(self.model).__name__
-            raise InvalidParameter(
-                f"{name} cannot forget, and this stream deletes: run it over incremental(), or say "
-                f"that it may go on with all it has seen, RiverModel({name}(), deletions='ignore')"
-            )
+            raise cannot_forget(name, f"RiverModel({name}(), deletions='ignore')")
+
+
+def check_deletions(deletions: Deletions) -> Deletions:
+    """Take what is to become of deletions, or refuse it."""
+    if deletions not in {"refuse", "ignore"}:
+        raise InvalidParameter(f"deletions={show(deletions)} is neither 'refuse' nor 'ignore'")
+    return deletions
+
+
+def cannot_forget(name: str, otherwise: str) -> InvalidParameter:
+    """Say that a learner cannot delete, and how it is allowed to go on without."""
+    return InvalidParameter(
+        f"{name} cannot forget, and this stream deletes: run it over incremental(), or say "
+        f"that it may go on with all it has seen, {otherwise}"
+    )
 
 
 def _as_dict(x: Row) -> dict[int, float]:

@@ -50,8 +50,8 @@ def prequential(
     """Run a model over a stream and judge each answer before the model learns the truth.
 
     stream       requests, as an input model makes them: `sliding_window(1000)(source)`
-    model        an EverTree, a baseline, `Refitted(...)`, a river classifier, or anything with
-                 label(x), insert(x, y) and delete(x, y)
+    model        an EverTree, a baseline, `Refitted(...)`, `MoaModel(...)`, a river classifier, or
+                 anything with label(x), insert(x, y) and delete(x, y)
     positive     the label whose F1 is wanted besides the macro F1
     every        a point of the course is made after so many answers
     fading       also follow scores in which each answer counts this much less than the next one
