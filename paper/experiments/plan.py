@@ -81,6 +81,7 @@ def table_jobs(extent: Extent, data: str) -> Iterator[Job]:
     for beta in BETAS:
         yield incremental(data, "certified", beta)
     yield incremental(data, "certified", 0.1, depth=None)
+    yield incremental(data, "adaptive", depth=None)
     for depth in WINDOW_DEPTHS:
         yield Job(data, "window", W, "paper", EPSILON, depth)
 

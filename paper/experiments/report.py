@@ -87,8 +87,9 @@ def circumstances_of(found: Found) -> Iterator[str]:
         f"p = 1/2, one sequence (seed {SEED})."
     )
     yield (
-        "The certified rule has evertree's α = 0.01, and h = 10 unless it says any depth. EFDT and "
-        "HAT are MOA's, with all options as they come but the grace period."
+        "The certified rule has evertree's α = 0.01, and h = 10 unless it says any depth; a window "
+        "of its own is an AdaptiveTree, which chooses among certified trees. EFDT and HAT are "
+        "MOA's, with all options as they come but the grace period."
     )
     schedules = sorted(
         {
@@ -269,6 +270,32 @@ def baselines(found: Found) -> Iterator[str]:
     for beta in BETAS:
         yield from _certified(found, beta)
     yield from _against_refits(found)
+    yield from _own_window(found)
+
+
+def _own_window(found: Found) -> Iterator[str]:
+    """Compare the tree that finds its own window with the best of all others."""
+    ahead, behind = [], []
+    for name in _here(found):
+        ours = found.incremental(name, "adaptive", depth=None)
+        others = [
+            (f1(record), str(job.learner))
+            for job, record in found.records.items()
+            if job.data == name and job.stream == "incremental" and job.learner != "adaptive"
+        ]
+        if ours is None or not others:
+            continue
+        best, learner = max(others)
+        if f1(ours) > best:
+            ahead.append(f"{found.name(name)} {f1(ours):.2f}")
+        else:
+            behind.append(f"{found.name(name)} {f1(ours):.2f}, {learner} {best:.2f}")
+    if ahead or behind:
+        yield (
+            "The tree that finds its own window, with its defaults, is ahead of every other run of "
+            f"the incremental model on {len(ahead)} of {len(ahead) + len(behind)} sets"
+            f"{_listed(ahead)}; not on the others{_listed(behind)}."
+        )
 
 
 def _simple_with_deletions(found: Found) -> Iterator[str]:

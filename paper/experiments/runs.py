@@ -20,7 +20,7 @@ import numpy.typing as npt
 from sklearn.tree import DecisionTreeClassifier
 
 from data import write_stream
-from evertree import EverTree
+from evertree import AdaptiveTree, EverTree
 from evertree.evaluate import MajorityClass, NoChange, prequential
 from evertree.streams import (
     InputModel,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from experiments.data import Data
 
 Learner: TypeAlias = Literal[
-    "paper", "certified", "scikit-learn", "EFDT", "HAT", "no change", "majority"
+    "paper", "certified", "adaptive", "scikit-learn", "EFDT", "HAT", "no change", "majority"
 ]
 Record: TypeAlias = dict[str, Any]
 MOA_LEARNERS = {"EFDT": "trees.EFDT", "HAT": "trees.HoeffdingAdaptiveTree"}
@@ -105,6 +105,8 @@ def _model(job: Job, data: Data) -> Any:
     if job.learner == "paper":
         # The paper's own setting, α = β = 0 and k = 1. β plays no part in this rule.
         return EverTree(**shape, epsilon=job.value, min_impurity=0.0, max_depth=job.depth)
+    if job.learner == "adaptive":
+        return AdaptiveTree(**shape)
     return EverTree(**shape, max_gap=job.value or 0.0, max_depth=job.depth)
 
 
