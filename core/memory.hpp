@@ -75,4 +75,13 @@ class Buffer {
     Owner memory_;
 };
 
+template <typename T>
+void grow(Buffer<T>& memory, std::size_t& capacity, std::size_t wanted) {
+    if (capacity >= wanted) return;
+    capacity = 0;
+    memory = {};  // first: both at once may not fit
+    memory = Buffer<T>(wanted);
+    capacity = wanted;
+}
+
 }  // namespace evertree
