@@ -35,13 +35,18 @@ void Builder::build(const Examples& examples, std::vector<Slot> rows, std::uint3
     }
     for (ClassCount& c : plan.counts) c.label = class_ids_[c.label];
     // A large rebuild must not leave its scratch behind for a million small ones.
-    if (plan.rows.size() * columns_.kinds.size() > kKeepScratchUpTo) release();
+    if (is_large()) release();
+}
+
+bool Builder::is_large() const {
+    return classes_.size() * columns_.kinds.size() > kKeepScratchUpTo;
 }
 
 void Builder::release() {
     columns_.release();
     workers_.resize(1);
     workers_[0]->search.release();
+    give_back_freed();
 }
 
 // Classes are numbered in the order of their ids, so that counts stay sorted by class.
@@ -193,11 +198,17 @@ Segment Builder::load(Watch& watch) {
     SplitSearch& search = workers_[0]->search;
     const bool coding = columns_.start_codes(1);
     if (coding) columns_.coded.code(0, watch);
-    if (coding) columns_.settle_codes();
+    if (coding) settle_codes();
     search.sort(0, columns_.kinds.size(), watch);
     const Segment whole = search.open();
     if (whole.counts != nullptr) count_part(0, whole.counts, watch);
     return whole;
+}
+
+// Where no feature has few values, what was tried must not take memory from what follows.
+void Builder::settle_codes() {
+    columns_.settle_codes();
+    if (columns_.counts_size == 0 && is_large()) columns_.coded.release();
 }
 
 void Builder::count_part(std::size_t part, std::uint32_t* counts, Watch& watch) {
@@ -223,7 +234,7 @@ Segment Builder::load_together(Watch& watch) {
         crew_->each(n_parts, watch, [&](std::size_t, std::size_t part, Watch& own_watch) {
             columns_.coded.code(part, own_watch);
         });
-        columns_.settle_codes();
+        settle_codes();
     }
     constexpr std::size_t few = 2;
     crew_->each((n_features + few - 1) / few, watch,

@@ -58,7 +58,9 @@ class Builder {
     void plan_root(Plan& plan, std::uint32_t n_rows);
     void plan_splits(const Examples& examples, std::span<const Slot> rows, std::uint32_t depth,
                      Plan& plan, Watch& watch);
+    bool is_large() const;
     Segment load(Watch& watch);
+    void settle_codes();
     void count_part(std::size_t part, std::uint32_t* counts, Watch& watch);
     void plan_alone(Worker& worker, Plan& plan, Watch& watch);
     template <typename Best, typename Divide>
