@@ -1,6 +1,7 @@
 #include "build.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace evertree {
@@ -10,6 +11,8 @@ namespace {
 constexpr std::uint32_t kNoNumber = 0xffffffff;
 constexpr std::size_t kKeepScratchUpTo = std::size_t{1} << 19;  // elements
 constexpr std::size_t kTogetherFrom = std::size_t{1} << 18;     // elements: below, one is faster
+constexpr std::size_t kTaskShare = 32;  // nodes with less of the rows are one worker's
+constexpr std::size_t kRowsAtOnce = 8192;
 
 }  // namespace
 
@@ -17,40 +20,51 @@ void Builder::build(const Examples& examples, std::vector<Slot> rows, std::uint3
                     Plan& plan, Watch& watch) {
     plan.nodes.clear();
     plan.counts.clear();
-    number_classes(examples, rows);
+    std::optional<Crew> crew;
+    const bool together = rows.size() * columns_.kinds.size() >= kTogetherFrom;
+    if (n_workers_ > 1 && together) crew.emplace(n_workers_);
+    crew_ = crew ? &*crew : nullptr;
+    number_classes(examples, rows, watch);
     plan_root(plan, static_cast<std::uint32_t>(rows.size()));
     const bool leaf = limits_.build_stops(plan.nodes[0].tally, depth);
     if (!leaf) plan_splits(examples, rows, depth, plan, watch);
     if (leaf) {
         plan.rows = std::move(rows);
     } else {
-        finish(plan, rows);
+        finish(plan, rows, watch);
     }
     for (ClassCount& c : plan.counts) c.label = class_ids_[c.label];
     // A large rebuild must not leave its scratch behind for a million small ones.
-    if (plan.rows.size() * columns_.kinds.size() > kKeepScratchUpTo) release();
+    if (is_large()) release();
+}
+
+bool Builder::is_large() const {
+    return classes_.size() * columns_.kinds.size() > kKeepScratchUpTo;
 }
 
 void Builder::release() {
     columns_.release();
     workers_.resize(1);
     workers_[0]->search.release();
+    give_back_freed();
 }
 
 // Classes are numbered in the order of their ids, so that counts stay sorted by class.
-void Builder::number_classes(const Examples& examples, std::span<const Slot> rows) {
+void Builder::number_classes(const Examples& examples, std::span<const Slot> rows, Watch& watch) {
     for (const ClassId id : class_ids_) numbers_[id] = kNoNumber;
     class_ids_.clear();
     classes_.resize(rows.size());
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-        examples.prefetch_ahead(rows, row);
-        const ClassId id = examples.label(rows[row]);
-        if (id >= numbers_.size()) numbers_.resize(id + std::size_t{1}, kNoNumber);
-        if (numbers_[id] == kNoNumber) {
-            class_ids_.push_back(id);
-            numbers_[id] = 0;
+    each_chunk(rows.size(), watch, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t row = begin; row < end; ++row) {
+            examples.prefetch_ahead(rows, row);
+            classes_[row] = examples.label(rows[row]);
         }
-        classes_[row] = id;
+    });
+    for (const ClassId id : classes_) {
+        if (id >= numbers_.size()) numbers_.resize(id + std::size_t{1}, kNoNumber);
+        if (numbers_[id] != kNoNumber) continue;
+        class_ids_.push_back(id);
+        numbers_[id] = 0;
     }
     std::sort(class_ids_.begin(), class_ids_.end());
     for (std::size_t i = 0; i < class_ids_.size(); ++i) {
@@ -63,7 +77,11 @@ void Builder::plan_root(Plan& plan, std::uint32_t n_rows) {
     PlannedNode& root = plan.nodes.emplace_back();
     root.end = n_rows;
     for (std::uint32_t c = 0; c < class_ids_.size(); ++c) plan.counts.push_back({c, 0});
-    for (const std::uint32_t c : classes_) root.tally.add(plan.counts[c].count++);
+    for (const std::uint32_t c : classes_) ++plan.counts[c].count;
+    root.tally.size = n_rows;
+    for (const ClassCount& c : plan.counts) {
+        root.tally.squares += std::uint64_t{c.count} * c.count;
+    }
     root.counts_end = static_cast<std::uint32_t>(plan.counts.size());
 }
 
@@ -71,16 +89,16 @@ void Builder::plan_splits(const Examples& examples, std::span<const Slot> rows, 
                           Plan& plan, Watch& watch) {
     Worker& first = *workers_[0];
     first.open.clear();
-    columns_.prepare(examples, rows, classes_, static_cast<std::uint32_t>(class_ids_.size()));
-    if (n_workers_ > 1 && rows.size() * columns_.kinds.size() >= kTogetherFrom) {
-        Crew crew(n_workers_);
-        hire(crew.size());
-        first.open.push_back({0, depth, load(&crew, watch)});
-        plan_together(crew, plan, watch);
-    } else {
-        hire(1);
-        first.open.push_back({0, depth, load(nullptr, watch)});
+    columns_.prepare(classes_, static_cast<std::uint32_t>(class_ids_.size()));
+    each_chunk(rows.size(), watch, [&](std::size_t begin, std::size_t end) {
+        columns_.bring_in(examples, rows, begin, end);
+    });
+    hire(crew_ == nullptr ? 1 : crew_->size());
+    first.open.push_back({0, depth, crew_ == nullptr ? load(watch) : load_together(watch)});
+    if (crew_ == nullptr) {
         plan_alone(first, plan, watch);
+    } else {
+        plan_together(plan, watch);
     }
 }
 
@@ -168,64 +186,85 @@ void Builder::plan_children(Worker& worker, Plan& plan, const Open& parent, std:
         class_counts[plan.counts[i].label] = 0;
 }
 
-void Builder::finish(Plan& plan, std::span<const Slot> rows) const {
+void Builder::finish(Plan& plan, std::span<const Slot> rows, Watch& watch) {
     const auto order = columns_.row_span(0, static_cast<std::uint32_t>(rows.size()));
     plan.rows.resize(rows.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) plan.rows[i] = rows[order[i]];
+    each_chunk(rows.size(), watch, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) plan.rows[i] = rows[order[i]];
+    });
+}
+
+Segment Builder::load(Watch& watch) {
+    SplitSearch& search = workers_[0]->search;
+    const bool coding = columns_.start_codes(1);
+    if (coding) columns_.coded.code(0, watch);
+    if (coding) settle_codes();
+    search.sort(0, columns_.kinds.size(), watch);
+    const Segment whole = search.open();
+    if (whole.counts != nullptr) count_part(0, whole.counts, watch);
+    return whole;
+}
+
+// Where no feature has few values, what was tried must not take memory from what follows.
+void Builder::settle_codes() {
+    columns_.settle_codes();
+    if (columns_.counts_size == 0 && is_large()) columns_.coded.release();
+}
+
+void Builder::count_part(std::size_t part, std::uint32_t* counts, Watch& watch) {
+    std::fill_n(counts, columns_.counts_size, 0u);
+    columns_.coded.place(part, columns_.rows.get(), classes_.data(), counts, watch);
 }
 
 // ---- several workers ----------------------------------------------------------------------------
 
-namespace {
+template <typename Do>
+void Builder::each_chunk(std::size_t n, Watch& watch, Do do_this) {
+    if (crew_ == nullptr) return do_this(0, n);
+    crew_->each((n + kRowsAtOnce - 1) / kRowsAtOnce, watch,
+                [&](std::size_t, std::size_t item, Watch& own_watch) {
+                    do_this(item * kRowsAtOnce, std::min((item + 1) * kRowsAtOnce, n));
+                    own_watch.worked(kRowsAtOnce);
+                });
+}
 
-constexpr std::size_t kTaskShare = 32;       // nodes with less of the rows are one worker's
-constexpr std::size_t kMarkedAtOnce = 8192;  // rows
-
-}  // namespace
-
-Segment Builder::load(Crew* crew, Watch& watch) {
-    const std::size_t n_features = columns_.kinds.size();
-    SplitSearch& first = workers_[0]->search;
-    if (crew == nullptr) {
-        first.code(0, n_features, watch);
-        first.sort(0, n_features, watch);
-        const Segment whole = first.open();
-        for (const std::uint32_t entry : first.features(whole)) {
-            first.count_whole(whole, entry, watch);
-        }
-        return whole;
+Segment Builder::load_together(Watch& watch) {
+    const std::size_t n_features = columns_.kinds.size(), n_parts = crew_->size();
+    if (columns_.start_codes(n_parts)) {
+        crew_->each(n_parts, watch, [&](std::size_t, std::size_t part, Watch& own_watch) {
+            columns_.coded.code(part, own_watch);
+        });
+        settle_codes();
     }
-    // A row's values lie side by side: for coding, each worker takes a part of every row.
-    const std::size_t at_once = std::min(wide::kColumns, (n_features + 1) / crew->size());
-    crew->each((n_features + at_once - 1) / at_once, watch,
-               [&](std::size_t w, std::size_t item, Watch& own_watch) {
-                   const std::size_t begin = item * at_once;
-                   const std::size_t end = std::min(begin + at_once, n_features);
-                   workers_[w]->search.code(begin, end, own_watch);
-               });
     constexpr std::size_t few = 2;
-    crew->each((n_features + few - 1) / few, watch,
-               [&](std::size_t w, std::size_t item, Watch& own_watch) {
-                   const std::size_t begin = item * few;
-                   const std::size_t end = std::min(begin + few, n_features);
-                   workers_[w]->search.sort(begin, end, own_watch);
-               });
-    const Segment whole = first.open();
-    const auto features = first.features(whole);
-    crew->each(features.size(), watch, [&](std::size_t w, std::size_t item, Watch& own_watch) {
-        workers_[w]->search.count_whole(whole, features[item], own_watch);
+    crew_->each((n_features + few - 1) / few, watch,
+                [&](std::size_t w, std::size_t item, Watch& own_watch) {
+                    const std::size_t begin = item * few;
+                    const std::size_t end = std::min(begin + few, n_features);
+                    workers_[w]->search.sort(begin, end, own_watch);
+                });
+    const Segment whole = workers_[0]->search.open();
+    if (whole.counts == nullptr) return whole;
+    std::vector<std::uint32_t*> counts(n_parts, whole.counts);
+    for (std::size_t part = 1; part < n_parts; ++part) counts[part] = columns_.take_counts();
+    crew_->each(n_parts, watch, [&](std::size_t, std::size_t part, Watch& own_watch) {
+        count_part(part, counts[part], own_watch);
     });
+    for (std::size_t part = 1; part < n_parts; ++part) {
+        for (std::size_t c = 0; c < columns_.counts_size; ++c) counts[0][c] += counts[part][c];
+        columns_.give_back_counts(counts[part]);
+    }
     return whole;
 }
 
-void Builder::plan_together(Crew& crew, Plan& plan, Watch& watch) {
+void Builder::plan_together(Plan& plan, Watch& watch) {
     Worker& first = *workers_[0];
     const auto best_of = [&](Segment& segment, std::span<const ClassCount> counts) {
-        return best_together(crew, segment, counts, watch);
+        return best_together(segment, counts, watch);
     };
     const auto divide = [&](const Segment& segment, const Candidate& split, bool search_left,
                             bool search_right, Segment& left, Segment& right) {
-        divide_together(crew, segment, split, search_left, search_right, left, right, watch);
+        divide_together(segment, split, search_left, search_right, left, right, watch);
     };
     std::vector<Subtree> subtrees;
     while (!first.open.empty()) {
@@ -241,7 +280,7 @@ void Builder::plan_together(Crew& crew, Plan& plan, Watch& watch) {
     std::sort(subtrees.begin(), subtrees.end(), [](const Subtree& a, const Subtree& b) {
         return a.root.segment.size() > b.root.segment.size();
     });
-    crew.each(subtrees.size(), watch, [&](std::size_t w, std::size_t item, Watch& own_watch) {
+    crew_->each(subtrees.size(), watch, [&](std::size_t w, std::size_t item, Watch& own_watch) {
         plan_subtree(*workers_[w], plan, subtrees[item], own_watch);
     });
     for (const Subtree& subtree : subtrees) append(plan, subtree);
@@ -278,12 +317,12 @@ void Builder::append(Plan& plan, const Subtree& subtree) {
     }
 }
 
-Candidate Builder::best_together(Crew& crew, Segment& segment, std::span<const ClassCount> counts,
+Candidate Builder::best_together(Segment& segment, std::span<const ClassCount> counts,
                                  Watch& watch) {
     SplitSearch& first = workers_[0]->search;
     const std::span<std::uint32_t> features = first.open_features(segment);
     std::vector<Candidate> found(features.size());
-    crew.each(features.size(), watch, [&](std::size_t w, std::size_t item, Watch& own_watch) {
+    crew_->each(features.size(), watch, [&](std::size_t w, std::size_t item, Watch& own_watch) {
         found[item] =
             workers_[w]->search.best_of(features.subspan(item, 1), segment, counts, own_watch);
     });
@@ -297,27 +336,78 @@ Candidate Builder::best_together(Crew& crew, Segment& segment, std::span<const C
     return best;
 }
 
-void Builder::divide_together(Crew& crew, const Segment& segment, const Candidate& split,
-                              bool search_left, bool search_right, Segment& left, Segment& right,
-                              Watch& watch) {
+void Builder::divide_together(const Segment& segment, const Candidate& split, bool search_left,
+                              bool search_right, Segment& left, Segment& right, Watch& watch) {
     SplitSearch& first = workers_[0]->search;
-    const std::size_t n_marks = (segment.size() + kMarkedAtOnce - 1) / kMarkedAtOnce;
-    crew.each(n_marks, watch, [&](std::size_t w, std::size_t item, Watch& own_watch) {
-        const auto begin = static_cast<std::uint32_t>(segment.begin + item * kMarkedAtOnce);
-        const auto end = static_cast<std::uint32_t>(begin + kMarkedAtOnce);
+    const std::size_t n_marks = (segment.size() + kRowsAtOnce - 1) / kRowsAtOnce;
+    crew_->each(n_marks, watch, [&](std::size_t w, std::size_t item, Watch& own_watch) {
+        const auto begin = static_cast<std::uint32_t>(segment.begin + item * kRowsAtOnce);
+        const auto end = static_cast<std::uint32_t>(begin + kRowsAtOnce);
         workers_[w]->search.mark_left(segment, split, begin, std::min(end, segment.end));
-        own_watch.worked(kMarkedAtOnce);
+        own_watch.worked(kRowsAtOnce);
     });
-    first.divide_rows(segment, split, left, right, watch);
+    divide_rows_together(segment, watch);
+    SplitSearch::set_sides(segment, split, left, right);
     if (!search_left && !search_right) return first.close(segment);
     const std::span<const std::uint32_t> features = first.features(segment);
     first.begin_counts(segment, features, left, search_left, right, search_right);
-    crew.each(features.size(), watch, [&](std::size_t w, std::size_t item, Watch& own_watch) {
-        const auto one = features.subspan(item, 1);
-        workers_[w]->search.divide_features(one, segment, own_watch);
-        workers_[w]->search.divide_counts(one, left, right, own_watch);
+    crew_->each(features.size(), watch, [&](std::size_t w, std::size_t item, Watch& own_watch) {
+        workers_[w]->search.divide_features(features.subspan(item, 1), segment, own_watch);
     });
-    first.end_counts(left, search_left, right, search_right);
+    divide_counts_together(features, left, right, watch);
+}
+
+// Part by part; then all that went left, and all that went right.
+void Builder::divide_rows_together(const Segment& segment, Watch& watch) {
+    const std::size_t n_parts = crew_->size();
+    std::uint32_t* const rows = columns_.rows.get();
+    const auto part_begin = [&](std::size_t part) {
+        return static_cast<std::uint32_t>(segment.begin + segment.size() * part / n_parts);
+    };
+    std::vector<std::uint32_t> n_left(n_parts);
+    crew_->each(n_parts, watch, [&](std::size_t w, std::size_t part, Watch& own_watch) {
+        n_left[part] = workers_[w]->search.divide_some_rows(part_begin(part), part_begin(part + 1));
+        own_watch.worked(2 * segment.size() / n_parts);
+    });
+    std::vector<std::uint32_t> gone_right;
+    gone_right.reserve(segment.size());
+    std::uint32_t* to = rows + segment.begin;
+    for (std::size_t part = 0; part < n_parts; ++part) {
+        std::uint32_t *const begin = rows + part_begin(part), *const middle = begin + n_left[part];
+        gone_right.insert(gone_right.end(), middle, rows + part_begin(part + 1));
+        to = std::copy(begin, middle, to);
+    }
+    std::copy(gone_right.begin(), gone_right.end(), to);
+}
+
+void Builder::divide_counts_together(std::span<const std::uint32_t> features, const Segment& left,
+                                     const Segment& right, Watch& watch) {
+    SplitSearch& first = workers_[0]->search;
+    const Segment &smaller = left.size() <= right.size() ? left : right,
+                  &larger = left.size() <= right.size() ? right : left;
+    const bool any = smaller.counts != nullptr || larger.counts != nullptr;
+    if (!any || smaller.size() < columns_.counts_size / 8) {
+        return first.divide_counts(features, left, right, watch);
+    }
+    const std::size_t n_parts = crew_->size();
+    std::vector<std::uint32_t*> counts(n_parts);
+    for (auto& block : counts) block = columns_.take_counts();
+    crew_->each(n_parts, watch, [&](std::size_t w, std::size_t item, Watch& own_watch) {
+        Segment part = smaller;
+        part.begin = static_cast<std::uint32_t>(smaller.begin + smaller.size() * item / n_parts);
+        part.end =
+            static_cast<std::uint32_t>(smaller.begin + smaller.size() * (item + 1) / n_parts);
+        workers_[w]->search.count(features, larger.size(), part, counts[item]);
+        own_watch.worked(part.size() * features.size());
+    });
+    for (std::size_t part = 1; part < n_parts; ++part) {
+        first.add_counts(features, larger.size(), counts[part], counts[0], 1);
+    }
+    if (larger.counts != nullptr) {
+        first.add_counts(features, larger.size(), counts[0], larger.counts, ~0u);
+    }
+    if (smaller.counts != nullptr) std::copy_n(counts[0], columns_.counts_size, smaller.counts);
+    for (auto* const block : counts) columns_.give_back_counts(block);
 }
 
 }  // namespace evertree

@@ -54,30 +54,39 @@ class Builder {
         Plan plan;  // its node 0 is the root
     };
 
-    void number_classes(const Examples& examples, std::span<const Slot> rows);
+    void number_classes(const Examples& examples, std::span<const Slot> rows, Watch& watch);
     void plan_root(Plan& plan, std::uint32_t n_rows);
     void plan_splits(const Examples& examples, std::span<const Slot> rows, std::uint32_t depth,
                      Plan& plan, Watch& watch);
+    bool is_large() const;
+    Segment load(Watch& watch);
+    void settle_codes();
+    void count_part(std::size_t part, std::uint32_t* counts, Watch& watch);
     void plan_alone(Worker& worker, Plan& plan, Watch& watch);
     template <typename Best, typename Divide>
     void plan_node(Worker& worker, Plan& plan, Open open, Best best_of, Divide divide);
     void plan_children(Worker& worker, Plan& plan, const Open& parent, std::uint32_t middle);
-    void finish(Plan& plan, std::span<const Slot> rows) const;
+    void finish(Plan& plan, std::span<const Slot> rows, Watch& watch);
     void release();
 
-    void plan_together(Crew& crew, Plan& plan, Watch& watch);
+    // With a crew: do_this(begin, end) for chunks of n rows, without one for all of them.
+    template <typename Do>
+    void each_chunk(std::size_t n, Watch& watch, Do do_this);
+    void hire(std::size_t n_workers);
+    Segment load_together(Watch& watch);
+    void plan_together(Plan& plan, Watch& watch);
     void plan_subtree(Worker& worker, const Plan& plan, Subtree& subtree, Watch& watch);
     static void append(Plan& plan, const Subtree& subtree);
-    void hire(std::size_t n_workers);
-    Segment load(Crew* crew, Watch& watch);
-    Candidate best_together(Crew& crew, Segment& segment, std::span<const ClassCount> counts,
-                            Watch& watch);
-    void divide_together(Crew& crew, const Segment& segment, const Candidate& split,
-                         bool search_left, bool search_right, Segment& left, Segment& right,
-                         Watch& watch);
+    Candidate best_together(Segment& segment, std::span<const ClassCount> counts, Watch& watch);
+    void divide_together(const Segment& segment, const Candidate& split, bool search_left,
+                         bool search_right, Segment& left, Segment& right, Watch& watch);
+    void divide_rows_together(const Segment& segment, Watch& watch);
+    void divide_counts_together(std::span<const std::uint32_t> features, const Segment& left,
+                                const Segment& right, Watch& watch);
 
     Limits limits_;
     std::size_t n_workers_;
+    Crew* crew_ = nullptr;  // of the build at hand
     Columns columns_;
     std::vector<std::unique_ptr<Worker>> workers_;
     // Scratch that lives from build to build.

@@ -2,40 +2,44 @@
 
 #include <algorithm>
 
+#include "order.hpp"
+
 namespace evertree {
 
 namespace {
 
-// While there are so many rows a value and class, counting pays. Sorted rows of two classes are
-// searched many at a time, so it pays later there.
-std::size_t rows_to_stay_counted(std::size_t n_classes) { return n_classes == 2 ? 8 : 2; }
-
-template <typename T>
-void grow(Buffer<T>& memory, std::size_t& capacity, std::size_t wanted) {
-    if (capacity >= wanted) return;
-    capacity = 0;
-    memory = {};  // first: both at once may not fit
-    memory = Buffer<T>(wanted);
-    capacity = wanted;
+// While there are so many rows a value, counting pays: with many classes, counts are cleared and
+// subtracted for each. Sorted rows of two classes are searched many at a time, so it pays later.
+double rows_to_stay_counted(std::size_t n_classes) {
+    return n_classes == 2 ? 16.0 : 2.0 + static_cast<double>(n_classes) / 16;
 }
+
+// From so many a value and class on, it pays to try.
+std::size_t rows_to_count(std::size_t n_classes) { return n_classes == 2 ? 128 : 2; }
+constexpr std::size_t kMostCounts = std::size_t{1} << 28;
+constexpr std::size_t kCountFrom = 8;  // values: below, it is not worth trying
 
 }  // namespace
 
-void Columns::prepare(const Examples& examples, std::span<const Slot> slots,
-                      std::span<const std::uint32_t> row_classes, std::uint32_t n_row_classes) {
-    n = slots.size();
+void Columns::prepare(std::span<const std::uint32_t> row_classes, std::uint32_t n_row_classes) {
+    n = row_classes.size();
     classes = row_classes;
     n_classes = n_row_classes;
     make_room(n);
-    for (std::uint32_t row = 0; row < n; ++row) {
-        rows[row] = row;
-        x[row] = examples.x(slots[row]);
-        tags[row] = row << 1 | (n_classes == 2 ? classes[row] : 0);
-    }
     for (Column& column : columns) column.varies = column.counted = column.any_missing = false;
     counts_size = 0;
     counts_free_.clear();
     for (const auto& block : counts_blocks_) counts_free_.push_back(block.get());
+}
+
+void Columns::bring_in(const Examples& examples, std::span<const Slot> slots, std::size_t begin,
+                       std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+        const auto row = static_cast<std::uint32_t>(i);
+        rows[row] = row;
+        x[row] = examples.x(slots[row]);
+        tags[row] = row << 1 | (n_classes == 2 ? classes[row] : 0);
+    }
 }
 
 // Each by its own size: any of these may fail, and the next build must find that out.
@@ -44,9 +48,18 @@ void Columns::make_room(std::size_t n_rows) {
     grow(rows, capacity_rows_, capacity_for(n_rows));
     grow(goes_left, capacity_goes_left_, capacity_for(n_rows));
     grow(sorted, capacity_sorted_, capacity_for(n_elements));
-    grow(ranked, capacity_ranked_, capacity_for(n_elements));
     grow(x, capacity_x_, capacity_for(n_rows));
     grow(tags, capacity_tags_, capacity_for(n_rows));
+}
+
+// For the longest list that can be sorted: features that are counted are sorted below.
+void Columns::make_inverses() {
+    std::size_t n_rows = 0;
+    for (const Column& column : columns) {
+        const double longest = rows_to_stay_counted(n_classes) * column.n_values;
+        if (column.varies)
+            n_rows = std::max(n_rows, column.counted ? static_cast<std::size_t>(longest) : n);
+    }
     if (n_inverses <= n_rows) make_inverses(n_rows);
 }
 
@@ -56,25 +69,22 @@ void Columns::make_inverses(std::size_t n_rows) {
     n_inverses = 0;
     rough_inverse = Buffer<float>(size);
     rough_inverse_back = Buffer<float>(size);
-    inverse = Buffer<double>(size);
     n_inverses = size;
     for (std::size_t i = 0; i < size; ++i) {
-        inverse[i] = 1.0 / static_cast<double>(std::max<std::size_t>(i, 1));
-        rough_inverse[i] = static_cast<float>(inverse[i]);
+        rough_inverse[i] = 1.0f / static_cast<float>(std::max<std::size_t>(i, 1));
         rough_inverse_back[size - 1 - i] = rough_inverse[i];
     }
 }
 
 void Columns::release() {
     n_inverses = capacity_x_ = capacity_tags_ = capacity_rows_ = capacity_goes_left_ =
-        capacity_sorted_ = capacity_ranked_ = 0;
+        capacity_sorted_ = 0;
     rows = {};
     goes_left = {};
     sorted = {};
-    ranked = {};
+    coded.release();
     x = {};
     tags = {};
-    inverse = {};
     rough_inverse = {};
     rough_inverse_back = {};
     counts_free_.clear();
@@ -83,7 +93,34 @@ void Columns::release() {
 }
 
 bool Columns::counting_pays(const Column& column, std::size_t n_rows) const {
-    return rows_to_stay_counted(n_classes) * column.n_values * n_classes <= n_rows;
+    return rows_to_stay_counted(n_classes) * column.n_values <= static_cast<double>(n_rows);
+}
+
+bool Columns::start_codes(std::size_t n_parts) {
+    if (columns.size() > CodedRows::kMostFeatures) return false;
+    const std::size_t most = n / n_classes / rows_to_count(n_classes);
+    if (most < kCountFrom) return false;
+    coded.start(x.get(), n, columns.size(), most, n_parts);
+    return true;
+}
+
+void Columns::settle_codes() {
+    for (std::size_t j = 0; j < columns.size(); ++j) {
+        const std::vector<std::uint64_t> keys = coded.keys_of(j);
+        const std::size_t n_counts = keys.size() * n_classes;
+        if (keys.empty() || counts_size + n_counts > kMostCounts) continue;
+        Column& column = columns[j];
+        column.counted = true;
+        column.varies = keys.size() > 1;
+        if (!column.varies) continue;
+        column.n_values = static_cast<std::uint32_t>(keys.size());
+        column.any_missing = is_missing(value_of_key(keys.back()));
+        column.values.clear();
+        for (const std::uint64_t key : keys) column.values.push_back(value_of_key(key));
+        column.counts_at = static_cast<std::uint32_t>(counts_size);
+        coded.set_places(j, keys, column.counts_at, n_classes);
+        counts_size += n_counts;
+    }
 }
 
 std::uint32_t* Columns::take_counts() {

@@ -3,10 +3,10 @@
 // Each feature is kept in whichever of two forms is cheaper for the part (segment) at hand:
 //   sorted   its rows in the order of the values; dividing keeps the order (stable partition), so
 //            nothing is sorted twice. Searching costs O(rows).
-//   counted  examples per value and class. Searching costs O(values * classes); when a segment is
-//            divided only the smaller side is counted, the larger one is what remains
-//            (Theorem 3.3). It works for ordered values as for categories, but loses on segments
-//            with few rows.
+//   counted  examples per value and class; rows list the values that are not the common one.
+//            Searching costs O(values * classes); when a segment is divided only the smaller side
+//            is counted, the larger one is what remains (Theorem 3.3). It works for ordered values
+//            as for categories, but loses on segments with few rows.
 //
 // Several threads may work on different features, or on different segments, at the same time: they
 // write to different places.
@@ -21,6 +21,7 @@
 #include <span>
 #include <vector>
 
+#include "codes.hpp"
 #include "examples.hpp"
 #include "memory.hpp"
 #include "tree.hpp"
@@ -41,13 +42,14 @@ struct Columns {
     explicit Columns(std::span<const Kind> of_features)
         : kinds(of_features.begin(), of_features.end()), columns(of_features.size()) {}
 
-    // Makes room for a set of rows. `row_classes` numbers their classes from 0 to classes - 1.
-    void prepare(const Examples& examples, std::span<const Slot> slots,
-                 std::span<const std::uint32_t> row_classes, std::uint32_t n_row_classes);
+    // Makes room for a set of rows, whose classes are numbered from 0 to classes - 1.
+    void prepare(std::span<const std::uint32_t> row_classes, std::uint32_t n_row_classes);
+    // Brings some of the rows in.
+    void bring_in(const Examples& examples, std::span<const Slot> slots, std::size_t begin,
+                  std::size_t end);
     void release();
 
     std::uint32_t* elements(std::size_t feature) const { return sorted.get() + feature * n; }
-    std::uint16_t* ranks(std::size_t feature) const { return ranked.get() + feature * n; }
     double value_at(std::size_t feature, std::uint32_t position) const {
         return x[elements(feature)[position] & element::kRow][feature];
     }
@@ -59,6 +61,13 @@ struct Columns {
     }
     int tag_bits() const { return static_cast<int>(std::bit_width(n - 1)) + 1; }
     bool counting_pays(const Column& column, std::size_t n_rows) const;
+
+    // The features with few values: worth looking for at all; and when rows are coded, which it is.
+    bool start_codes(std::size_t n_parts);
+    void settle_codes();
+
+    // Once all features are loaded.
+    void make_inverses();
 
     // Blocks of counts for all counted features.
     std::uint32_t* take_counts();
@@ -74,11 +83,11 @@ struct Columns {
     Buffer<std::uint32_t> rows;      // by position: those of a segment side by side
     Buffer<std::uint8_t> goes_left;  // by row
     Buffer<std::uint32_t> sorted;    // elements by feature and position
-    Buffer<std::uint16_t> ranked;    // ranks of values by feature and row
+    CodedRows coded;                 // the counted features
     Buffer<const double*> x;         // by row
     Buffer<std::uint32_t> tags;      // by row: it, and in the lowest bit its class
-    Buffer<double> inverse;          // 1/n: multiplying is cheaper than dividing
-    Buffer<float> rough_inverse, rough_inverse_back;  // the same, and read from the end
+    // 1/n: multiplying is cheaper than dividing. The same, and from the end.
+    Buffer<float> rough_inverse, rough_inverse_back;
     std::size_t n_inverses = 0;
     std::size_t counts_size = 0;
 
@@ -87,7 +96,7 @@ struct Columns {
     void make_inverses(std::size_t n_rows);
 
     std::size_t capacity_rows_ = 0, capacity_goes_left_ = 0, capacity_x_ = 0, capacity_tags_ = 0;
-    std::size_t capacity_sorted_ = 0, capacity_ranked_ = 0;
+    std::size_t capacity_sorted_ = 0;
     std::size_t counts_block_size_ = 0;
     std::vector<std::unique_ptr<std::uint32_t[]>> counts_blocks_;
     std::vector<std::uint32_t*> counts_free_;

@@ -1,11 +1,16 @@
 // SplitSearch, the last part: a segment in two, with order kept and only the smaller side counted.
 
 #include <algorithm>
-#include <utility>
 
 #include "split.hpp"
 
 namespace evertree {
+
+namespace {
+
+constexpr std::size_t kCountsARow = 32;  // subtracted in the time of what a row lists
+
+}  // namespace
 
 std::uint32_t SplitSearch::missing_begin(std::uint32_t feature, const Segment& segment) const {
     if (!columns_.is_missing_at(feature, segment.end - 1)) return segment.end;
@@ -33,14 +38,11 @@ void SplitSearch::mark_left(const Segment& segment, const Candidate& split, std:
 void SplitSearch::mark_left_counted(const Candidate& split, std::uint32_t begin,
                                     std::uint32_t end) {
     const Column& column = columns_.columns[split.split.feature];
-    const std::uint16_t* const rank_of = columns_.ranks(split.split.feature);
-    rank_goes_left_.assign(column.n_values, 0);
-    std::fill(rank_goes_left_.begin() + split.left_begin, rank_goes_left_.begin() + split.left_end,
-              1);
-    if (split.split.missing_left && column.any_missing) rank_goes_left_.back() = 1;
-    for (const std::uint32_t row : columns_.row_span(begin, end)) {
-        columns_.goes_left[row] = rank_goes_left_[rank_of[row]];
-    }
+    const bool missing_left = split.split.missing_left && column.any_missing;
+    const CodedRows::Ranks left{split.left_begin, split.left_end,
+                                missing_left ? column.n_values - 1 : split.left_begin};
+    columns_.coded.mark(split.split.feature, columns_.row_span(begin, end), left, spare_.get(),
+                        columns_.goes_left.get());
 }
 
 void SplitSearch::mark_left_sorted(const Segment& segment, const Candidate& split,
@@ -63,17 +65,25 @@ void SplitSearch::divide(const Segment& segment, const Candidate& split, bool se
     divide_features(features(segment), segment, watch);
     begin_counts(segment, features(segment), left, search_left, right, search_right);
     divide_counts(features(segment), left, right, watch);
-    end_counts(left, search_left, right, search_right);
 }
 
 void SplitSearch::divide_rows(const Segment& segment, const Candidate& split, Segment& left,
                               Segment& right, Watch& watch) {
+    divide_some_rows(segment.begin, segment.end);
+    set_sides(segment, split, left, right);
+    watch.worked(2 * segment.size());
+}
+
+std::uint32_t SplitSearch::divide_some_rows(std::uint32_t begin, std::uint32_t end) const {
     const wide::Divider divider(columns_.goes_left.get(), columns_.n, spare_.get());
-    divider.rows(columns_.rows.get() + segment.begin, segment.size());
+    return divider.rows(columns_.rows.get() + begin, end - begin);
+}
+
+void SplitSearch::set_sides(const Segment& segment, const Candidate& split, Segment& left,
+                            Segment& right) {
     left = right = segment;
     left.counts = right.counts = nullptr;
     left.end = right.begin = segment.begin + static_cast<std::uint32_t>(split.sides.left.size);
-    watch.worked(2 * segment.size());
 }
 
 void SplitSearch::divide_features(std::span<const std::uint32_t> features, const Segment& segment,
@@ -87,81 +97,115 @@ void SplitSearch::divide_features(std::span<const std::uint32_t> features, const
     watch.worked(n_lists * segment.size());
 }
 
+bool SplitSearch::pays(std::uint32_t entry, std::size_t n_rows) const {
+    return (entry & kCounted) != 0 &&
+           columns_.counting_pays(columns_.columns[entry & ~kCounted], n_rows);
+}
+
+bool SplitSearch::any_pays(std::span<const std::uint32_t> features, std::size_t n_rows) const {
+    return std::any_of(features.begin(), features.end(),
+                       [&](std::uint32_t entry) { return pays(entry, n_rows); });
+}
+
 // The larger side gets the counts of both, from which those of the smaller will be taken.
 void SplitSearch::begin_counts(const Segment& segment, std::span<const std::uint32_t> features,
                                Segment& left, bool search_left, Segment& right, bool search_right) {
     if (segment.counts == nullptr) return;
-    const std::size_t largest =
-        std::max(search_left ? left.size() : 0, search_right ? right.size() : 0);
-    const bool any = std::any_of(features.begin(), features.end(), [&](std::uint32_t entry) {
-        return (entry & kCounted) != 0 &&
-               columns_.counting_pays(columns_.columns[entry & ~kCounted], largest);
-    });
-    if (!any) return close(segment);
-    Segment &smaller = left.size() <= right.size() ? left : right,
-            &larger = left.size() <= right.size() ? right : left;
-    larger.counts = segment.counts;
-    smaller.counts = columns_.take_counts();
+    const bool left_smaller = left.size() <= right.size();
+    Segment &smaller = left_smaller ? left : right, &larger = left_smaller ? right : left;
+    const bool search_smaller = left_smaller ? search_left : search_right;
+    const bool search_larger = left_smaller ? search_right : search_left;
+    if (search_smaller && any_pays(features, smaller.size())) {
+        smaller.counts = columns_.take_counts();
+    }
+    if (search_larger && any_pays(features, larger.size())) {
+        larger.counts = segment.counts;
+    } else {
+        close(segment);
+    }
 }
 
 void SplitSearch::divide_counts(std::span<const std::uint32_t> features, const Segment& left,
                                 const Segment& right, Watch& watch) const {
     const Segment &smaller = left.size() <= right.size() ? left : right,
                   &larger = left.size() <= right.size() ? right : left;
-    if (smaller.counts == nullptr) return;
+    const std::size_t n_counts = larger.counts == nullptr ? 0 : count_of(features, larger.size());
+    const bool few_rows = smaller.size() < n_counts / kCountsARow;
+    if (larger.counts == nullptr) {
+        if (smaller.counts != nullptr) count(features, smaller.size(), smaller, smaller.counts);
+    } else if (smaller.counts == nullptr || few_rows) {
+        if (smaller.counts != nullptr) count(features, smaller.size(), smaller, smaller.counts);
+        add_rows(features, larger.size(), smaller, larger.counts, ~0u);
+    } else {
+        count(features, larger.size(), smaller, smaller.counts);
+        add_counts(features, larger.size(), smaller.counts, larger.counts, ~0u);
+    }
+    watch.worked(n_counts + features.size() * smaller.size());
+}
+
+// ---- counts of the features for which they pay with so many rows --------------------------------
+
+template <typename Do>
+void SplitSearch::each_counted(std::span<const std::uint32_t> features, std::size_t n_rows,
+                               Do do_this) const {
     for (const std::uint32_t entry : features) {
-        if ((entry & kCounted) == 0) continue;
+        if (!pays(entry, n_rows)) continue;
         const Column& column = columns_.columns[entry & ~kCounted];
-        if (!columns_.counting_pays(column, larger.size())) continue;
-        const std::size_t n_counts = std::size_t{column.n_values} * columns_.n_classes;
-        std::uint32_t* const of_smaller = smaller.counts + column.counts_at;
-        std::uint32_t* const of_larger = larger.counts + column.counts_at;
-        count(entry & ~kCounted, smaller, of_smaller);
-        for (std::size_t c = 0; c < n_counts; ++c) of_larger[c] -= of_smaller[c];
-        watch.worked(smaller.size() + n_counts);
+        do_this(column.counts_at, std::size_t{column.n_values} * columns_.n_classes);
     }
 }
 
-void SplitSearch::end_counts(Segment& left, bool search_left, Segment& right, bool search_right) {
-    if (!search_left) columns_.give_back_counts(std::exchange(left.counts, nullptr));
-    if (!search_right) columns_.give_back_counts(std::exchange(right.counts, nullptr));
+std::size_t SplitSearch::count_of(std::span<const std::uint32_t> features,
+                                  std::size_t n_rows) const {
+    std::size_t all = 0;
+    each_counted(features, n_rows, [&](std::size_t, std::size_t n) { all += n; });
+    return all;
 }
 
-void SplitSearch::count(std::uint32_t feature, const Segment& segment,
-                        std::uint32_t* counts) const {
-    const std::size_t n_classes = columns_.n_classes;
-    const std::size_t n_counts = std::size_t{columns_.columns[feature].n_values} * n_classes;
-    const std::uint16_t* const rank_of = columns_.ranks(feature);
-    const std::uint32_t* const class_of = columns_.classes.data();
-    const auto own = rows(segment);
-    const auto place = [&](std::uint32_t row) { return rank_of[row] * n_classes + class_of[row]; };
-    std::fill_n(counts, n_counts, 0u);
-    std::size_t i = 0;
-    // The next row often needs the same count, and would wait for it: four sets.
-    constexpr std::size_t few = 1024;
-    if (n_counts <= few && own.size() >= 4 * n_counts) {
-        std::uint32_t sets[4][few];
-        for (auto& set : sets) std::fill_n(set, n_counts, 0u);
-        for (; i + 4 <= own.size(); i += 4) {
-            for (std::size_t s = 0; s < 4; ++s) ++sets[s][place(own[i + s])];
-        }
-        for (std::size_t c = 0; c < n_counts; ++c) {
-            counts[c] = sets[0][c] + sets[1][c] + sets[2][c] + sets[3][c];
+void SplitSearch::count(std::span<const std::uint32_t> features, std::size_t n_rows,
+                        const Segment& segment, std::uint32_t* counts) const {
+    each_counted(features, n_rows,
+                 [&](std::size_t at, std::size_t n) { std::fill_n(counts + at, n, 0u); });
+    add_rows(features, n_rows, segment, counts, 1);
+}
+
+void SplitSearch::add_rows(std::span<const std::uint32_t> features, std::size_t n_rows,
+                           const Segment& segment, std::uint32_t* counts, std::uint32_t by) const {
+    const std::uint32_t* const classes = columns_.classes.data();
+    bool any_listed = false;
+    for (const std::uint32_t entry : features) {
+        if (!pays(entry, n_rows)) continue;
+        if (columns_.coded.is_listed(entry & ~kCounted)) {
+            any_listed = true;
+        } else {
+            columns_.coded.count_ranked(entry & ~kCounted, rows(segment), classes, by, counts);
         }
     }
-    for (; i < own.size(); ++i) ++counts[place(own[i])];
+    if (any_listed) columns_.coded.count_listed(rows(segment), classes, by, counts);
 }
 
-// Too few rows for counting: the rows in the order of their ranks, from here on down.
-void SplitSearch::to_sorted(std::uint32_t feature, const Segment& segment, Watch& watch) {
-    const std::uint16_t* const rank_of = columns_.ranks(feature);
+void SplitSearch::add_counts(std::span<const std::uint32_t> features, std::size_t n_rows,
+                             const std::uint32_t* from, std::uint32_t* to, std::uint32_t by) const {
+    each_counted(features, n_rows, [&](std::size_t at, std::size_t n) {
+        for (std::size_t c = at; c < at + n; ++c) to[c] += by * from[c];
+    });
+}
+
+// Too few rows for counting: the rows in the order of their values, from here on down. False if
+// there is one value only.
+bool SplitSearch::to_sorted(std::uint32_t feature, const Segment& segment, Watch& watch) {
     const auto own = rows(segment);
+    columns_.coded.places(feature, own, spare_.get());
+    std::uint32_t differing = 0;
     for (std::size_t i = 0; i < own.size(); ++i) {
-        keys_[i] = rank_of[own[i]];
+        differing |= spare_[i] ^ spare_[0];
+        keys_[i] = spare_[i];
         own_tags_[i] = columns_.tags[own[i]];
     }
-    sorter_.sort({keys_.get(), own.size()}, 0xffff, own_tags_.get(), columns_.tag_bits(), watch);
+    if (differing == 0) return false;
+    sorter_.sort({keys_.get(), own.size()}, differing, own_tags_.get(), columns_.tag_bits(), watch);
     sorter_.elements(columns_.elements(feature) + segment.begin);
+    return true;
 }
 
 }  // namespace evertree

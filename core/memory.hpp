@@ -14,6 +14,9 @@
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #if defined(_MSC_VER) && !defined(__clang__)
 // A hint that Visual C++ spells otherwise, and on each processor; it does without.
@@ -79,5 +82,21 @@ class Buffer {
 
     Owner memory_;
 };
+
+// Gives back to the system what was freed in pieces: small blocks between others keep it otherwise.
+inline void give_back_freed() {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
+template <typename T>
+void grow(Buffer<T>& memory, std::size_t& capacity, std::size_t wanted) {
+    if (capacity >= wanted) return;
+    capacity = 0;
+    memory = {};  // first: both at once may not fit
+    memory = Buffer<T>(wanted);
+    capacity = wanted;
+}
 
 }  // namespace evertree

@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "memory.hpp"
 #include "watch.hpp"
@@ -50,42 +49,6 @@ class Sorter {
     std::span<const std::uint64_t> keys_;
     std::uint64_t tag_mask_ = 0;
     bool all_bits_fit_ = true;
-};
-
-// The keys of a column that has few different ones, numbered as they appear, without sorting it.
-class KeyCodes {
-  public:
-    static constexpr std::size_t kMost = 4096;
-
-    void start(std::size_t most);
-    // Codes for the next keys; if there get to be too many, the column is given up.
-    void add(std::span<const std::uint64_t> keys, std::uint16_t* codes);
-    bool given_up() const { return keys_.size() > most_; }
-    std::size_t size() const { return keys_.size(); }
-    // Turns codes into ranks; afterwards `keys` is in ascending order.
-    void to_ranks(std::span<std::uint16_t> codes);
-    std::span<const std::uint64_t> keys() const { return keys_; }
-
-  private:
-    static constexpr std::uint16_t kNoCode = 0xffff;
-
-    std::uint16_t code(std::uint64_t key) {
-        for (std::size_t place = hash(key);; ++place) {
-            const wide::KeyCode& entry = table_[place & (table_.size() - 1)];
-            if (entry.key == key && entry.code != kNoCode) return entry.code;
-            if (entry.code == kNoCode) return add(key);
-        }
-    }
-    static std::size_t hash(std::uint64_t key) {
-        return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15u) >> 48);
-    }
-    std::uint16_t add(std::uint64_t key);
-    void place(wide::KeyCode entry);
-
-    std::size_t most_ = 0;
-    std::vector<std::uint64_t> keys_;
-    std::vector<wide::KeyCode> table_;  // by hash, at most a quarter full
-    wide::KeyCode last_, one_before_;
 };
 
 }  // namespace evertree

@@ -27,7 +27,6 @@ float SplitSearch::doubt(const Segment& segment) {
 // splits of one set; scores closer than the doubt are compared exactly.
 struct SplitSearch::TwoClassCut {
     std::span<const ClassCount> counts;
-    const double* inverse;
     std::uint32_t size, ones;
     std::uint32_t left = 0, left_ones = 0;
 
@@ -55,7 +54,7 @@ struct SplitSearch::TwoClassCut {
     // mass = 2 * (ones - score)
     double score() const {
         const double on_left = left_ones, on_right = ones - left_ones;
-        return on_left * on_left * inverse[left] + on_right * on_right * inverse[size - left];
+        return on_left * on_left / left + on_right * on_right / (size - left);
     }
     double score_to_reach(const Sides& best) const {
         return (purity(best) - size) / 2 + ones - 1e-12 * size;
@@ -70,7 +69,6 @@ struct SplitSearch::TwoClassCut {
 
 struct SplitSearch::ManyClassCut {
     std::span<const ClassCount> counts;
-    const double* inverse;
     std::uint32_t size;
     std::uint32_t n_classes;
     std::uint32_t *left_counts, *right_counts;
@@ -117,8 +115,8 @@ struct SplitSearch::ManyClassCut {
         for (const ClassCount& c : counts) move_back(c.label, group[c.label]);
     }
     double score() const {
-        return static_cast<double>(left_squares) * inverse[left] +
-               static_cast<double>(right_squares) * inverse[size - left];
+        return static_cast<double>(left_squares) / left +
+               static_cast<double>(right_squares) / (size - left);
     }
     double score_to_reach(const Sides& best) const { return purity(best) - 1e-12 * size; }
     Sides sides() const { return {{left, left_squares}, {size - left, right_squares}}; }
@@ -187,12 +185,11 @@ void SplitSearch::set_features(Segment& segment, std::span<const std::uint32_t> 
 
 Candidate SplitSearch::best_of(std::span<std::uint32_t> features, const Segment& segment,
                                std::span<const ClassCount> counts, Watch& watch) {
-    const double* const inverse = columns_.inverse.get();
     if (columns_.n_classes == 2) {
         const std::uint32_t ones = counts[0].label == 1 ? counts[0].count
                                    : counts.size() == 2 ? counts[1].count
                                                         : 0;
-        const TwoClassCut cut{counts, inverse, segment.size(), ones};
+        const TwoClassCut cut{counts, segment.size(), ones};
         Search<TwoClassCut> found{segment, cut, cut, {}};
         search(features, found, watch);
         return found.best;
@@ -200,7 +197,7 @@ Candidate SplitSearch::best_of(std::span<std::uint32_t> features, const Segment&
     const std::size_t k = columns_.n_classes;
     if (many_.size() < 4 * k) many_.resize(4 * k);
     std::uint32_t* const m = many_.data();
-    ManyClassCut cut{counts, inverse, segment.size(), columns_.n_classes, m, m + k};
+    ManyClassCut cut{counts, segment.size(), columns_.n_classes, m, m + k};
     ManyClassCut cut_missing_left = cut;
     cut_missing_left.left_counts = m + 2 * k;
     cut_missing_left.right_counts = m + 3 * k;
@@ -212,13 +209,17 @@ Candidate SplitSearch::best_of(std::span<std::uint32_t> features, const Segment&
 template <typename Cut>
 void SplitSearch::search(std::span<std::uint32_t> features, Search<Cut>& search, Watch& watch) {
     for (std::uint32_t& entry : features) sort_if_few(entry, search.segment, watch);
-    if constexpr (std::is_same_v<Cut, TwoClassCut>) glance(features, search);
+    const bool glancing = can_glance(search);
+    if (glancing) glance(features, search);
     watch.worked(features.size() * search.segment.size());
     std::size_t n_glanced = 0;
     for (std::uint32_t& entry : features) {
         // Nothing beats a split that leaves no mass, a tie would lose, and both sides are leaves.
         if (search.best.found && mass(search.best.sides) == 0.0) return;
-        if (!search_feature(entry, search, n_glanced)) entry = kDropped;
+        if (entry == kDropped) continue;
+        const float* const glanced =
+            glancing && can_glance(entry) ? &glanced_[n_glanced++] : nullptr;
+        if (!search_feature(entry, search, glanced)) entry = kDropped;
     }
 }
 
@@ -227,20 +228,27 @@ void SplitSearch::sort_if_few(std::uint32_t& entry, const Segment& segment, Watc
     if ((entry & kCounted) == 0) return;
     if (columns_.counting_pays(columns_.columns[entry & ~kCounted], segment.size())) return;
     entry &= ~kCounted;
-    to_sorted(entry, segment, watch);
+    if (!to_sorted(entry, segment, watch)) entry = kDropped;
 }
 
 // Before any exact look: the best rough score of all features says which deserve one at all.
-void SplitSearch::glance(std::span<const std::uint32_t> features, Search<TwoClassCut>& search) {
+template <typename Cut>
+void SplitSearch::glance(std::span<const std::uint32_t> features, Search<Cut>& search) {
     std::size_t n_lists = 0;
     for (const std::uint32_t entry : features) {
         if (!can_glance(entry)) continue;
         lists_[n_lists++] = columns_.elements(entry) + search.segment.begin;
     }
     if (n_lists == 0) return;
-    wide::best_scores(two_class_rows(search), lists_.data(), n_lists, glanced_.data());
+    wide::best_scores(rows_of(search), lists_.data(), n_lists, glanced_.data());
     const float best = *std::max_element(glanced_.data(), glanced_.data() + n_lists);
     if (best >= 0.0f) search.to_reach = best - doubt(search.segment);
+}
+
+bool SplitSearch::can_glance(const Search<TwoClassCut>&) { return true; }
+
+bool SplitSearch::can_glance(const Search<ManyClassCut>& search) {
+    return search.cut.counts.size() <= wide::ManyClassRows::kMostClasses;
 }
 
 // Sorted values, none of them missing.
@@ -250,12 +258,10 @@ bool SplitSearch::can_glance(std::uint32_t entry) const {
 }
 
 template <typename Cut>
-bool SplitSearch::search_feature(std::uint32_t entry, Search<Cut>& search, std::size_t& n_glanced) {
+bool SplitSearch::search_feature(std::uint32_t entry, Search<Cut>& search, const float* glanced) {
     search.feature = entry & ~kCounted;
     search.counted = (entry & kCounted) != 0;
-    if constexpr (std::is_same_v<Cut, TwoClassCut>) {
-        if (can_glance(entry)) return search_glanced(search, glanced_[n_glanced++]);
-    }
+    if (glanced != nullptr) return search_glanced(search, *glanced);
     const bool categorical = columns_.kinds[search.feature] == Kind::categorical;
     if (search.counted) {
         return categorical ? search_counted_categories(search) : search_counted(search);
@@ -290,7 +296,7 @@ bool SplitSearch::search_sorted_present(Search<ManyClassCut>& search) {
 bool SplitSearch::search_sorted_present(Search<TwoClassCut>& search) {
     const std::uint32_t* const list = columns_.elements(search.feature) + search.segment.begin;
     float glanced;
-    wide::best_scores(two_class_rows(search), &list, 1, &glanced);
+    wide::best_scores(rows_of(search), &list, 1, &glanced);
     return search_glanced(search, glanced);
 }
 
@@ -301,7 +307,7 @@ bool SplitSearch::search_glanced(Search<TwoClassCut>& search, float glanced) {
     if (glanced < 0.0f) return false;
     if (glanced < to_reach) return true;
     const std::uint32_t n_cuts = wide::cuts_that_reach(
-        two_class_rows(search), columns_.elements(search.feature) + begin,
+        rows_of(search), columns_.elements(search.feature) + begin,
         std::max(to_reach, glanced - doubt(search.segment)), cuts_.get(), ones_left_.get());
     for (std::uint32_t c = 0; c < n_cuts; ++c) {
         const std::uint32_t i = cuts_[c];
@@ -312,10 +318,33 @@ bool SplitSearch::search_glanced(Search<TwoClassCut>& search, float glanced) {
     return true;
 }
 
-wide::TwoClassRows SplitSearch::two_class_rows(const Search<TwoClassCut>& search) const {
+bool SplitSearch::search_glanced(Search<ManyClassCut>& search, float glanced) {
+    if (glanced < 0.0f) return false;
+    if (glanced < static_cast<float>(search.to_reach) - doubt(search.segment)) return true;
+    search.cut.reset();
+    return search_sorted_present(search);
+}
+
+wide::TwoClassRows SplitSearch::rows_of(const Search<TwoClassCut>& search) const {
     const std::uint32_t n = search.segment.size();
     return {n, search.cut.ones, columns_.rough_inverse.get() + 1,
             columns_.rough_inverse_back.get() + (columns_.n_inverses - n)};
+}
+
+wide::ManyClassRows SplitSearch::rows_of(const Search<ManyClassCut>& search) const {
+    const std::uint32_t n = search.segment.size();
+    wide::ManyClassRows rows{n,
+                             columns_.classes.data(),
+                             0,
+                             {},
+                             {},
+                             columns_.rough_inverse.get() + 1,
+                             columns_.rough_inverse_back.get() + (columns_.n_inverses - n)};
+    for (const ClassCount& c : search.cut.counts) {
+        rows.classes[rows.n_classes] = c.label;
+        rows.totals[rows.n_classes++] = static_cast<float>(c.count);
+    }
+    return rows;
 }
 
 template <typename Cut>
@@ -361,10 +390,29 @@ bool SplitSearch::search_sorted_categories(Search<Cut>& search) const {
     return true;
 }
 
+// The common value has what the listed ones leave.
+void SplitSearch::count_common(std::uint32_t feature, const Segment& segment,
+                               std::span<const ClassCount> counts) const {
+    if (!columns_.coded.is_listed(feature)) return;
+    const Column& column = columns_.columns[feature];
+    const std::size_t n_classes = columns_.n_classes;
+    std::uint32_t* const first = segment.counts + column.counts_at;
+    std::uint32_t* const common = first + columns_.coded.common_rank(feature) * n_classes;
+    std::fill_n(common, n_classes, 0u);
+    for (const ClassCount& c : counts) {
+        std::uint32_t listed = 0;
+        for (std::size_t rank = 0; rank < column.n_values; ++rank) {
+            listed += first[rank * n_classes + c.label];
+        }
+        common[c.label] = c.count - listed;
+    }
+}
+
 template <typename Cut>
 bool SplitSearch::search_counted(Search<Cut>& search) const {
     const Column& column = columns_.columns[search.feature];
     const std::uint32_t* const counts = search.segment.counts + column.counts_at;
+    count_common(search.feature, search.segment, search.cut.counts);
     const std::uint32_t n_present = column.n_values - (column.any_missing ? 1u : 0u);
     const std::uint32_t* const missing = counts + std::size_t{n_present} * columns_.n_classes;
     Cut &cut = search.cut, &cut_missing_left = search.cut_missing_left;
@@ -398,6 +446,7 @@ template <typename Cut>
 bool SplitSearch::search_counted_categories(Search<Cut>& search) const {
     const Column& column = columns_.columns[search.feature];
     const std::uint32_t* const counts = search.segment.counts + column.counts_at;
+    count_common(search.feature, search.segment, search.cut.counts);
     Cut& cut = search.cut;
     cut.reset();
     for (std::uint32_t rank = 0; rank < column.n_values; ++rank) {

@@ -53,12 +53,10 @@ class SplitSearch {
     void reserve();
     void release();
 
-    // Loads neighbouring features: those with few values as counted ones, then the others sorted.
-    void code(std::size_t begin, std::size_t end, Watch& watch);
+    // Loads those of neighbouring features that are not counted.
     void sort(std::size_t begin, std::size_t end, Watch& watch);
-    // The whole set; its counted features are still to be counted, each by count_whole.
+    // The whole set, with a block of counts that are still to be counted.
     Segment open();
-    void count_whole(const Segment& whole, std::uint32_t entry, Watch& watch) const;
 
     // The features of a segment, to be searched all at once or some by each of several workers.
     std::span<std::uint32_t> features(const Segment& segment) {
@@ -76,12 +74,15 @@ class SplitSearch {
     // Rows that go left come first; a side that is not searched again needs no features.
     void divide(const Segment& segment, const Candidate& split, bool search_left, bool search_right,
                 Segment& left, Segment& right, Watch& watch);
-    // The same in steps, of which each can be shared by several workers but for divide_rows: which
-    // rows go left, for positions of the segment; the rows; features and counts.
+    // The same in steps, of which each can be shared by several workers: which rows go left, for
+    // positions of the segment; the rows, or some of them (how many go left); features and counts.
     void mark_left(const Segment& segment, const Candidate& split, std::uint32_t begin,
                    std::uint32_t end);
     void divide_rows(const Segment& segment, const Candidate& split, Segment& left, Segment& right,
                      Watch& watch);
+    std::uint32_t divide_some_rows(std::uint32_t begin, std::uint32_t end) const;
+    static void set_sides(const Segment& segment, const Candidate& split, Segment& left,
+                          Segment& right);
     void divide_features(std::span<const std::uint32_t> features, const Segment& segment,
                          Watch& watch);
     // Only the smaller side is counted; the larger one keeps the counts that remain.
@@ -89,7 +90,11 @@ class SplitSearch {
                       Segment& left, bool search_left, Segment& right, bool search_right);
     void divide_counts(std::span<const std::uint32_t> features, const Segment& left,
                        const Segment& right, Watch& watch) const;
-    void end_counts(Segment& left, bool search_left, Segment& right, bool search_right);
+    // Counts of those features for which they pay with so many rows: of a segment, and added up.
+    void count(std::span<const std::uint32_t> features, std::size_t n_rows, const Segment& segment,
+               std::uint32_t* counts) const;
+    void add_counts(std::span<const std::uint32_t> features, std::size_t n_rows,
+                    const std::uint32_t* from, std::uint32_t* to, std::uint32_t by) const;
     // A segment is done: what it held is free again.
     void close(const Segment& segment) { columns_.give_back_counts(segment.counts); }
 
@@ -106,19 +111,22 @@ class SplitSearch {
     struct Search;
 
     std::size_t n_columns_at_once() const;
-    void code_block(std::size_t at, std::size_t size, std::size_t begin, std::size_t end);
-    void load_counted(std::size_t feature, KeyCodes& codes);
     void sort_neighbours(std::size_t begin, std::size_t end, Watch& watch);
 
     template <typename Cut>
     void search(std::span<std::uint32_t> features, Search<Cut>& search, Watch& watch);
     template <typename Cut>
-    bool search_feature(std::uint32_t entry, Search<Cut>& search, std::size_t& n_glanced);
+    bool search_feature(std::uint32_t entry, Search<Cut>& search, const float* glanced);
     void sort_if_few(std::uint32_t& entry, const Segment& segment, Watch& watch);
-    void glance(std::span<const std::uint32_t> features, Search<TwoClassCut>& search);
+    static bool can_glance(const Search<TwoClassCut>& search);
+    static bool can_glance(const Search<ManyClassCut>& search);
+    template <typename Cut>
+    void glance(std::span<const std::uint32_t> features, Search<Cut>& search);
     bool can_glance(std::uint32_t entry) const;
     bool search_glanced(Search<TwoClassCut>& search, float glanced);
-    wide::TwoClassRows two_class_rows(const Search<TwoClassCut>& search) const;
+    bool search_glanced(Search<ManyClassCut>& search, float glanced);
+    wide::TwoClassRows rows_of(const Search<TwoClassCut>& search) const;
+    wide::ManyClassRows rows_of(const Search<ManyClassCut>& search) const;
     static float doubt(const Segment& segment);
     template <typename Cut>
     bool search_sorted(Search<Cut>& search);
@@ -130,15 +138,24 @@ class SplitSearch {
     bool search_sorted_categories(Search<Cut>& search) const;
     template <typename Cut>
     bool search_counted(Search<Cut>& search) const;
+    void count_common(std::uint32_t feature, const Segment& segment,
+                      std::span<const ClassCount> counts) const;
     template <typename Cut>
     bool search_counted_categories(Search<Cut>& search) const;
 
-    void to_sorted(std::uint32_t feature, const Segment& segment, Watch& watch);
+    bool to_sorted(std::uint32_t feature, const Segment& segment, Watch& watch);
     std::uint32_t missing_begin(std::uint32_t feature, const Segment& segment) const;
     void mark_left_counted(const Candidate& split, std::uint32_t begin, std::uint32_t end);
     void mark_left_sorted(const Segment& segment, const Candidate& split, std::uint32_t begin,
                           std::uint32_t end);
-    void count(std::uint32_t feature, const Segment& segment, std::uint32_t* counts) const;
+    bool pays(std::uint32_t entry, std::size_t n_rows) const;
+    bool any_pays(std::span<const std::uint32_t> features, std::size_t n_rows) const;
+    template <typename Do>
+    void each_counted(std::span<const std::uint32_t> features, std::size_t n_rows,
+                      Do do_this) const;
+    std::size_t count_of(std::span<const std::uint32_t> features, std::size_t n_rows) const;
+    void add_rows(std::span<const std::uint32_t> features, std::size_t n_rows,
+                  const Segment& segment, std::uint32_t* counts, std::uint32_t by) const;
     std::span<const std::uint32_t> rows(const Segment& segment) const {
         return {columns_.rows.get() + segment.begin, segment.size()};
     }
@@ -153,11 +170,9 @@ class SplitSearch {
     Buffer<std::uint32_t> own_tags_;          // of the segment at hand
     Buffer<std::uint64_t> keys_;
     Sorter sorter_;
-    std::vector<KeyCodes> codes_;        // by feature
     std::vector<std::uint32_t> many_;    // class counts of ManyClassCut
     std::vector<std::uint32_t*> lists_;  // of the sorted features at hand
     std::vector<float> glanced_;         // their best rough scores
-    std::vector<std::uint8_t> rank_goes_left_;
 };
 
 }  // namespace evertree

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "avx512.hpp"
 #include "wide.hpp"
 
@@ -5,6 +7,7 @@ namespace evertree::wide {
 
 using element::kClassOne;
 using element::kNewValue;
+using element::kRow;
 
 namespace {
 
@@ -43,6 +46,24 @@ std::uint32_t cuts_that_reach(const TwoClassRows& rows, const std::uint32_t* lis
     return count;
 }
 
+float best_score(const ManyClassRows& rows, const std::uint32_t* list) {
+    float best = -1.0f, left[ManyClassRows::kMostClasses] = {};
+    for (std::uint32_t i = 0; i + 1 < rows.n; ++i) {
+        const std::uint32_t label = rows.class_of_row[list[i] & kRow];
+        float on_left = 0.0f, on_right = 0.0f;
+        for (std::size_t c = 0; c < rows.n_classes; ++c) {
+            left[c] += rows.classes[c] == label ? 1.0f : 0.0f;
+            const float right = rows.totals[c] - left[c];
+            on_left += left[c] * left[c];
+            on_right += right * right;
+        }
+        const bool is_cut = (list[i + 1] & kNewValue) != 0;
+        const float here = on_left * rows.inverse[i] + on_right * rows.inverse_back[i];
+        best = is_cut && here > best ? here : best;
+    }
+    return best;
+}
+
 }  // namespace plain
 
 #ifdef EVERTREE_AVX512
@@ -58,17 +79,21 @@ struct ScoredCuts {
     __mmask16 is_cut;
 };
 
+// For each lane the bits of all lanes up to it.
+EVERTREE_WIDE inline __m512i up_to_lane() {
+    return _mm512_set_epi32(0xffff, 0x7fff, 0x3fff, 0x1fff, 0xfff, 0x7ff, 0x3ff, 0x1ff, 0xff, 0x7f,
+                            0x3f, 0x1f, 0xf, 7, 3, 1);
+}
+
 EVERTREE_WIDE inline ScoredCuts score_cuts(const TwoClassRows& rows, const std::uint32_t* list,
                                            std::uint32_t i, std::uint32_t& ones) {
-    const __m512i up_to_lane = _mm512_set_epi32(0xffff, 0x7fff, 0x3fff, 0x1fff, 0xfff, 0x7ff, 0x3ff,
-                                                0x1ff, 0xff, 0x7f, 0x3f, 0x1f, 0xf, 7, 3, 1);
     const __mmask16 lanes = first_of_16(rows.n - 1 - i);
     const __m512i here = _mm512_maskz_loadu_epi32(lanes, list + i);
     const __m512i next = _mm512_maskz_loadu_epi32(lanes, list + i + 1);
     const __m512i class_one = _mm512_set1_epi32(static_cast<int>(kClassOne));
     const std::uint32_t is_one = _mm512_test_epi32_mask(here, class_one);
     const __m512i of_lane = _mm512_popcnt_epi32(
-        _mm512_and_si512(_mm512_set1_epi32(static_cast<int>(is_one)), up_to_lane));
+        _mm512_and_si512(_mm512_set1_epi32(static_cast<int>(is_one)), up_to_lane()));
     const __m512i ones_left = _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(ones)), of_lane);
     ones += static_cast<std::uint32_t>(_mm_popcnt_u32(is_one));
     const __m512 left = _mm512_cvtepi32_ps(ones_left);
@@ -91,6 +116,55 @@ EVERTREE_WIDE void best_scores_avx512(const TwoClassRows& rows, const std::uint3
         }
         scores[l] = _mm512_reduce_max_ps(best);
     }
+}
+
+// Squared class counts of sixteen cuts, on the left and on the right; `before` are the counts of
+// the rows before, and go on.
+struct Squares {
+    __m512 left, right;
+};
+EVERTREE_WIDE inline Squares squares_of_cuts(const ManyClassRows& rows, __m512i labels,
+                                             __mmask16 lanes, float* before) {
+    Squares sum{_mm512_setzero_ps(), _mm512_setzero_ps()};
+    for (std::size_t c = 0; c < rows.n_classes; ++c) {
+        const std::uint32_t is_own = _mm512_mask_cmpeq_epi32_mask(
+            lanes, labels, _mm512_set1_epi32(static_cast<int>(rows.classes[c])));
+        const __m512i of_lane = _mm512_popcnt_epi32(
+            _mm512_and_si512(_mm512_set1_epi32(static_cast<int>(is_own)), up_to_lane()));
+        const __m512 left = _mm512_add_ps(_mm512_set1_ps(before[c]), _mm512_cvtepi32_ps(of_lane));
+        const __m512 right = _mm512_sub_ps(_mm512_set1_ps(rows.totals[c]), left);
+        before[c] += static_cast<float>(_mm_popcnt_u32(is_own));
+        sum.left = _mm512_add_ps(sum.left, _mm512_mul_ps(left, left));
+        sum.right = _mm512_add_ps(sum.right, _mm512_mul_ps(right, right));
+    }
+    return sum;
+}
+
+EVERTREE_WIDE float best_score_avx512(const ManyClassRows& rows, const std::uint32_t* list) {
+    constexpr std::uint32_t at_once = 256;  // classes are looked up before any is waited for
+    alignas(64) std::uint32_t labels[at_once];
+    float before[ManyClassRows::kMostClasses] = {};
+    __m512 best = _mm512_set1_ps(-1.0f);
+    const std::uint32_t n_cuts = rows.n - 1;
+    for (std::uint32_t begin = 0; begin < n_cuts; begin += at_once) {
+        const std::uint32_t n = std::min(n_cuts - begin, at_once);
+        for (std::uint32_t i = 0; i < n; ++i) {
+            labels[i] = rows.class_of_row[list[begin + i] & kRow];
+        }
+        for (std::uint32_t i = 0; i < n; i += kLanes) {
+            const std::uint32_t at = begin + i;
+            const __mmask16 lanes = first_of_16(n - i);
+            const __mmask16 is_cut =
+                _mm512_movepi32_mask(_mm512_maskz_loadu_epi32(lanes, list + at + 1));
+            const Squares squares =
+                squares_of_cuts(rows, _mm512_load_si512(labels + i), lanes, before);
+            const __m512 score = _mm512_add_ps(
+                _mm512_mul_ps(squares.left, _mm512_maskz_loadu_ps(lanes, rows.inverse + at)),
+                _mm512_mul_ps(squares.right, _mm512_maskz_loadu_ps(lanes, rows.inverse_back + at)));
+            best = _mm512_mask_max_ps(best, is_cut, best, score);
+        }
+    }
+    return _mm512_reduce_max_ps(best);
 }
 
 EVERTREE_WIDE std::uint32_t cuts_that_reach_avx512(const TwoClassRows& rows,
@@ -121,6 +195,19 @@ void best_scores(const TwoClassRows& rows, const std::uint32_t* const* lists, st
     if (has_avx512) return best_scores_avx512(rows, lists, n_lists, scores);
 #endif
     for (std::size_t l = 0; l < n_lists; ++l) scores[l] = plain::best_score(rows, lists[l]);
+}
+
+void best_scores(const ManyClassRows& rows, const std::uint32_t* const* lists, std::size_t n_lists,
+                 float* scores) {
+    for (std::size_t l = 0; l < n_lists; ++l) {
+#ifdef EVERTREE_AVX512
+        if (has_avx512) {
+            scores[l] = best_score_avx512(rows, lists[l]);
+            continue;
+        }
+#endif
+        scores[l] = plain::best_score(rows, lists[l]);
+    }
 }
 
 std::uint32_t cuts_that_reach(const TwoClassRows& rows, const std::uint32_t* list, float score,

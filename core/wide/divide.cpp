@@ -12,8 +12,8 @@ using element::kRow;
 // Both write to both sides and advance only one: which side is not predictable.
 namespace plain {
 
-void divide_rows(const std::uint8_t* goes_left, std::uint32_t* spare, std::uint32_t* first,
-                 std::uint32_t n) {
+std::uint32_t divide_rows(const std::uint8_t* goes_left, std::uint32_t* spare, std::uint32_t* first,
+                          std::uint32_t n) {
     std::uint32_t *left = first, *right = spare;
     for (std::uint32_t i = 0; i < n; ++i) {
         const std::uint32_t row = first[i], is_left = goes_left[row];
@@ -22,6 +22,7 @@ void divide_rows(const std::uint8_t* goes_left, std::uint32_t* spare, std::uint3
         right += 1 - is_left;
     }
     std::memcpy(left, spare, static_cast<std::size_t>(right - spare) * sizeof *spare);
+    return static_cast<std::uint32_t>(left - first);
 }
 
 void divide_elements(const std::uint8_t* goes_left, std::uint32_t* spare, std::uint32_t* first,
@@ -101,8 +102,8 @@ EVERTREE_WIDE inline __m512i pick(std::uint32_t lanes, __m512i from) {
 }
 
 template <bool kMarkNew, typename Flags>
-EVERTREE_WIDE inline void divide(const Flags flags, std::uint32_t* spare, std::uint32_t* first,
-                                 std::uint32_t n) {
+EVERTREE_WIDE inline std::uint32_t divide(const Flags flags, std::uint32_t* spare,
+                                          std::uint32_t* first, std::uint32_t n) {
     const __m512i new_value = _mm512_set1_epi32(static_cast<int>(kNewValue));
     std::uint32_t *left = first, *right = spare;
     std::uint32_t left_pending = 1, right_pending = 1;
@@ -130,12 +131,13 @@ EVERTREE_WIDE inline void divide(const Flags flags, std::uint32_t* spare, std::u
         const __m512i rows = _mm512_loadu_si512(spare + i);
         _mm512_mask_storeu_epi32(left + i, first_of_16(n_right - i), rows);
     }
+    return n - n_right;
 }
 
 template <typename Flags>
-EVERTREE_WIDE void divide_rows_avx512(const Flags flags, std::uint32_t* spare, std::uint32_t* list,
-                                      std::uint32_t n) {
-    divide<false>(flags, spare, list, n);
+EVERTREE_WIDE std::uint32_t divide_rows_avx512(const Flags flags, std::uint32_t* spare,
+                                               std::uint32_t* list, std::uint32_t n) {
+    return divide<false>(flags, spare, list, n);
 }
 
 template <typename Flags>
@@ -167,12 +169,12 @@ Divider::Divider(const std::uint8_t* goes_left, [[maybe_unused]] std::size_t n_r
 #endif
 }
 
-void Divider::rows(std::uint32_t* list, std::uint32_t n) const {
+std::uint32_t Divider::rows(std::uint32_t* list, std::uint32_t n) const {
 #ifdef EVERTREE_AVX512
     if (fits_register_) return divide_rows_avx512(FlagsInRegister{bits_}, spare_, list, n);
     if (has_avx512) return divide_rows_avx512(FlagsInMemory{goes_left_}, spare_, list, n);
 #endif
-    plain::divide_rows(goes_left_, spare_, list, n);
+    return plain::divide_rows(goes_left_, spare_, list, n);
 }
 
 void Divider::elements(std::uint32_t* const* lists, std::size_t n_lists, std::uint32_t n) const {

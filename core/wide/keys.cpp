@@ -22,21 +22,6 @@ void gather_keys(const double* const* rows, std::size_t n, std::size_t first_col
     }
 }
 
-std::size_t code_keys(const std::uint64_t* keys, std::size_t n, KeyCode a, KeyCode b,
-                      std::uint16_t* codes) {
-    std::size_t i = 0;
-    for (; i + kCodesAtOnce <= n; i += kCodesAtOnce) {
-        bool all = true;
-        for (std::size_t j = i; j < i + kCodesAtOnce; ++j) {
-            const bool is_a = keys[j] == a.key;
-            all = all && (is_a || keys[j] == b.key);
-            codes[j] = is_a ? a.code : b.code;
-        }
-        if (!all) return i;
-    }
-    return i;
-}
-
 }  // namespace plain
 
 #ifdef EVERTREE_AVX512
@@ -100,24 +85,6 @@ EVERTREE_WIDE void gather_keys_avx512(const double* const* rows, std::size_t n,
     for (std::size_t c = 0; c < n_columns; ++c) columns[c] = {lanes[0][c], lanes[1][c]};
 }
 
-EVERTREE_WIDE std::size_t code_keys_avx512(const std::uint64_t* keys, std::size_t n, KeyCode a,
-                                           KeyCode b, std::uint16_t* codes) {
-    const __m512i keys_a = _mm512_set1_epi64(static_cast<long long>(a.key));
-    const __m512i keys_b = _mm512_set1_epi64(static_cast<long long>(b.key));
-    const __m128i codes_a = _mm_set1_epi16(static_cast<short>(a.code));
-    const __m128i codes_b = _mm_set1_epi16(static_cast<short>(b.code));
-    std::size_t i = 0;
-    for (; i + kCodesAtOnce <= n; i += kCodesAtOnce) {
-        const __m512i here = _mm512_loadu_si512(keys + i);
-        const __mmask8 is_a = _mm512_cmpeq_epi64_mask(here, keys_a);
-        const __mmask8 is_b = _mm512_cmpeq_epi64_mask(here, keys_b);
-        if ((is_a | is_b) != 0xff) return i;
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(codes + i),
-                         _mm_mask_blend_epi16(is_a, codes_b, codes_a));
-    }
-    return i;
-}
-
 }  // namespace
 
 #endif
@@ -128,14 +95,6 @@ void gather_keys(const double* const* rows, std::size_t n, std::size_t first_col
     if (has_avx512) return gather_keys_avx512(rows, n, first_column, n_columns, keys, columns);
 #endif
     plain::gather_keys(rows, n, first_column, n_columns, keys, columns);
-}
-
-std::size_t code_keys(const std::uint64_t* keys, std::size_t n, KeyCode a, KeyCode b,
-                      std::uint16_t* codes) {
-#ifdef EVERTREE_AVX512
-    if (has_avx512) return code_keys_avx512(keys, n, a, b, codes);
-#endif
-    return plain::code_keys(keys, n, a, b, codes);
 }
 
 }  // namespace evertree::wide

@@ -37,15 +37,43 @@ struct Column {
 void gather_keys(const double* const* rows, std::size_t n, std::size_t first_column,
                  std::size_t n_columns, std::uint64_t* keys, Column* columns);
 
-// Codes for keys that are one of two, until one is not: how many were coded, a multiple of
-// kCodesAtOnce.
-struct KeyCode {
-    std::uint64_t key = 0;
-    std::uint16_t code = 0;
+// ---- lists.cpp: rows as lists of places ---------------------------------------------------------
+
+// Bits of the features in which a row differs from the common values, of those that are wanted; 64
+// features a word.
+void mark_uncommon(const double* row, std::size_t n_features, const std::uint64_t* common,
+                   const std::uint64_t* wanted, std::uint64_t* marks);
+
+// Where a row's list begins, and how many places are on it.
+class List {
+  public:
+    static constexpr std::size_t kMostPlaces = (1 << 20) - 1;
+
+    List() = default;
+    List(std::size_t first, std::size_t size) : packed_(first << kSizeBits | size) {}
+    std::size_t first() const { return packed_ >> kSizeBits; }
+    std::size_t size() const { return packed_ & kMostPlaces; }
+
+  private:
+    static constexpr int kSizeBits = 20;
+    std::uint64_t packed_;
 };
-inline constexpr std::size_t kCodesAtOnce = 8;
-std::size_t code_keys(const std::uint64_t* keys, std::size_t n, KeyCode a, KeyCode b,
-                      std::uint16_t* codes);
+struct Lists {
+    const List* of_row;
+    const std::uint32_t* places;
+
+    // Going through rows, whose lists lie anywhere in memory: fetches one that is soon needed.
+    void fetch_ahead(const std::uint32_t* rows, std::size_t n, std::size_t at) const {
+        constexpr std::size_t ahead = 8;
+        if (at + 2 * ahead >= n) return;
+        __builtin_prefetch(of_row + rows[at + 2 * ahead]);
+        __builtin_prefetch(places + of_row[rows[at + ahead]].first());
+    }
+};
+// For each of n rows the place on its list that is at least `first` and less than `first + width`,
+// or else `common`.
+void find_places(const Lists& lists, const std::uint32_t* rows, std::size_t n, std::uint32_t first,
+                 std::uint32_t width, std::uint32_t common, std::uint32_t* out);
 
 // ---- sort.cpp -----------------------------------------------------------------------------------
 
@@ -72,6 +100,22 @@ struct TwoClassRows {
 // if there is no such cut.
 void best_scores(const TwoClassRows& rows, const std::uint32_t* const* lists, std::size_t n_lists,
                  float* scores);
+
+// The same for more classes; the score is the sum of the squared class counts on the left, divided
+// by their number, plus that of the right.
+struct ManyClassRows {
+    static constexpr std::size_t kMostClasses = 8;
+
+    std::uint32_t n;
+    const std::uint32_t* class_of_row;
+    std::size_t n_classes;  // that occur
+    std::uint32_t classes[kMostClasses];
+    float totals[kMostClasses];
+    const float *inverse, *inverse_back;
+};
+void best_scores(const ManyClassRows& rows, const std::uint32_t* const* lists, std::size_t n_lists,
+                 float* scores);
+
 // The cuts between different values that reach a rough score, in order: how many, where, and how
 // many of class one are on their left. There must be room for n of them.
 std::uint32_t cuts_that_reach(const TwoClassRows& rows, const std::uint32_t* list, float score,
@@ -85,7 +129,8 @@ class Divider {
     // One byte a row, 0 or 1; `spare` has room for a list, with padding.
     Divider(const std::uint8_t* goes_left, std::size_t n_rows, std::uint32_t* spare);
 
-    void rows(std::uint32_t* list, std::uint32_t n) const;
+    // How many go left.
+    std::uint32_t rows(std::uint32_t* list, std::uint32_t n) const;
     // A value is new on its side if any value since its neighbour there was new.
     void elements(std::uint32_t* const* lists, std::size_t n_lists, std::uint32_t n) const;
 

@@ -6,6 +6,7 @@
 //   interrupts           the same for every poll of the watch (Ctrl-C).
 //   exact_comparison     splits of equal mass compare equal, others as exact fractions do.
 //   sorting              the sorter against std::sort.
+//   all_ways_to_build_agree  wide and plain, one worker and three, on data of all forms.
 //   panel                several trees over one store, see panel_tests.cpp.
 // Under -fsanitize=address a leak after a failure is found as well.
 
@@ -293,7 +294,8 @@ void sorting() {
 
 // A tree that has seen insertions, deletions and batches of one kind of data.
 std::string portrait_of_stream(std::uint32_t n_classes, std::uint32_t n_values, bool any_missing,
-                               std::size_t n_workers = 1) {
+                               bool any_common, std::size_t n_workers = 1) {
+    const double common = any_missing ? kMissing : 1.0;
     std::vector<Kind> kinds(44, Kind::real);
     kinds[5] = Kind::categorical;
     DynamicTree subject(kinds, Limits{}, n_workers);
@@ -302,10 +304,13 @@ std::string portrait_of_stream(std::uint32_t n_classes, std::uint32_t n_values, 
     ExampleId next_id = 0;
     for (const std::size_t size : {700, 1, 40, 6000, 1, 17, 1}) {
         std::vector<double> values(size * kinds.size());
-        for (double& v : values) {
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            double& v = values[i];
             v = static_cast<double>(random() % n_values) - n_values / 3.0;
             if (n_values > 1000) v /= 7;  // all bits of the mantissa
             if (any_missing && random() % 9 == 0) v = kMissing;
+            // Two features of three have a value that most rows share.
+            if (any_common && i % kinds.size() % 3 != 0 && random() % 8 != 0) v = common;
         }
         std::vector<Insertion> inserted;
         for (std::size_t i = 0; i < size; ++i) {
@@ -328,16 +333,20 @@ void all_ways_to_build_agree() {
     int n_compared = 0;
     for (const std::uint32_t n_classes : {2, 3, 40}) {
         for (const std::uint32_t n_values : {2, 30, 100000}) {
-            for (const bool any_missing : {false, true}) {
+            for (const int kind : {0, 1, 2, 3}) {
+                const bool any_missing = kind % 2 == 1, any_common = kind >= 2;
+                const auto portrait = [&](std::size_t n_workers) {
+                    return portrait_of_stream(n_classes, n_values, any_missing, any_common,
+                                              n_workers);
+                };
                 wide::use_avx512(true);
-                const std::string widely = portrait_of_stream(n_classes, n_values, any_missing);
-                const std::string what =
-                    std::to_string(n_classes) + " classes, " + std::to_string(n_values) + " values";
-                expect(portrait_of_stream(n_classes, n_values, any_missing, 3) == widely,
-                       "one worker and three, " + what);
+                const std::string widely = portrait(1);
+                const std::string what = std::to_string(n_classes) + " classes, " +
+                                         std::to_string(n_values) + " values, kind " +
+                                         std::to_string(kind);
+                expect(portrait(3) == widely, "one worker and three, " + what);
                 wide::use_avx512(false);
-                expect(portrait_of_stream(n_classes, n_values, any_missing) == widely,
-                       "wide and plain, " + what);
+                expect(portrait(1) == widely, "wide and plain, " + what);
                 ++n_compared;
             }
         }

@@ -1,0 +1,135 @@
+// Codes: the values of features that have few of them, as numbers.
+//
+// A feature most of whose rows have the same value is listed: a row lists its other values alone,
+// each as a place in a block of counts (rank of the value * classes, behind those of the features
+// before). Counting all listed features is one walk through the lists, and what a common value
+// counts is what remains. The other features are ranked: a column of ranks each.
+//
+// Rows are read once; several workers can each read a part of them.
+//
+// Must not know: what is counted for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "memory.hpp"
+#include "watch.hpp"
+#include "wide/wide.hpp"
+
+namespace evertree {
+
+// The values of a feature, numbered as they appear.
+class ValueCodes {
+  public:
+    void start(std::size_t most);
+    // The code of a value; `next` is the code for a new one. When there get to be too many, the
+    // feature is given up, and codes mean nothing.
+    std::uint32_t code(std::uint64_t bits, std::uint32_t& next) {
+        for (std::size_t at = hash(bits);; ++at) {
+            const std::uint16_t found = table_[at & (table_.size() - 1)];
+            if (found == kNone) return add(bits, next);
+            if (entries_[found].bits == bits) return entries_[found].code;
+        }
+    }
+    struct Entry {
+        std::uint64_t bits = 0;
+        std::uint32_t code = 0;
+    };
+    bool given_up() const { return entries_.size() > most_; }
+    void give_up() { most_ = 0; }
+    std::span<const Entry> entries() const { return entries_; }
+
+  private:
+    static constexpr std::uint16_t kNone = 0xffff;
+    static std::size_t hash(std::uint64_t bits) {
+        return static_cast<std::size_t>((bits * 0x9e3779b97f4a7c15u) >> 48);
+    }
+    std::uint32_t add(std::uint64_t bits, std::uint32_t& next);
+    void place(std::size_t entry);
+
+    std::size_t most_ = 0;
+    std::vector<Entry> entries_;
+    std::vector<std::uint16_t> table_;  // of entries, by hash; at most a quarter full
+};
+
+class CodedRows {
+  public:
+    static constexpr std::size_t kMostFeatures = wide::List::kMostPlaces;
+
+    // `most` values a feature may have; the rows come in parts, to be coded one by each worker.
+    void start(const double* const* x, std::size_t n, std::size_t n_features, std::size_t most,
+               std::size_t n_parts);
+    void code(std::size_t part, Watch& watch);
+
+    // When all parts are coded: the sort keys of a feature's values in ascending order, or nothing
+    // if there are too many. Then the place of the first of them, and how far they are apart.
+    std::vector<std::uint64_t> keys_of(std::size_t feature) const;
+    void set_places(std::size_t feature, std::span<const std::uint64_t> keys,
+                    std::uint32_t first_place, std::uint32_t step);
+    // Codes become ranks and places, and the part is counted; `rows` are 0, 1, 2, ...
+    void place(std::size_t part, const std::uint32_t* rows, const std::uint32_t* classes,
+               std::uint32_t* counts, Watch& watch);
+    void release();
+
+    bool is_listed(std::size_t feature) const { return features_[feature].listed; }
+    std::uint32_t common_rank(std::size_t feature) const { return features_[feature].common_rank; }
+    // counts[place + class] += by, for these rows: of one ranked feature, or of all listed ones,
+    // their common values left out.
+    void count_ranked(std::size_t feature, std::span<const std::uint32_t> rows,
+                      const std::uint32_t* classes, std::uint32_t by, std::uint32_t* counts) const;
+    void count_listed(std::span<const std::uint32_t> rows, const std::uint32_t* classes,
+                      std::uint32_t by, std::uint32_t* counts) const;
+    // marks[row] = whether its rank is in a range or is one more.
+    struct Ranks {
+        std::uint32_t begin, end, one_more;
+    };
+    void mark(std::size_t feature, std::span<const std::uint32_t> rows, const Ranks& ranks,
+              std::uint32_t* spare, std::uint8_t* marks) const;
+    // The place of each of the rows.
+    void places(std::size_t feature, std::span<const std::uint32_t> rows, std::uint32_t* out) const;
+
+  private:
+    static constexpr std::size_t kMostValues = 1 << 14;
+    static constexpr std::uint32_t kNowhere = 0xffffffff;
+
+    struct Feature {
+        bool listed = false, placed = false;
+        std::uint32_t common_rank = 0, first_place = 0, width = 0, step = 0;
+        std::vector<std::uint64_t> keys;
+    };
+    struct Part {
+        std::size_t begin = 0, end = 0;     // rows
+        std::uint32_t n_codes = 0;          // of listed features
+        std::size_t n_values = 0;           // of all features
+        std::vector<ValueCodes> values;     // by feature
+        std::vector<std::uint32_t> ranked;  // features, not given up
+        std::vector<std::uint64_t> listed;  // the same for listed ones: a bit a feature
+        bool any_listed = false;
+        std::vector<std::uint64_t> uncommon;  // of those, in the row at hand
+        std::vector<std::uint32_t> place_of;  // by code of a listed feature
+    };
+    void vote();
+    void start_part(Part& part);
+    void code_ranked(Part& part, std::size_t row);
+    std::size_t code_listed(Part& part, std::size_t row, std::size_t to);
+    bool drop_given_up(Part& part, std::size_t n_seen) const;
+    void place_ranked(const Part& part, std::size_t feature);
+    void place_listed(const Part& part, const std::uint32_t* classes, std::uint32_t* counts);
+    std::uint16_t* ranks(std::size_t feature) const { return ranks_.get() + feature * n_; }
+
+    const double* const* x_ = nullptr;
+    std::size_t n_ = 0, n_parts_ = 0, most_ = 0;
+    std::size_t capacity_lists_ = 0, capacity_places_ = 0, capacity_ranks_ = 0;
+    std::vector<Feature> features_;
+    std::vector<std::uint64_t> common_;  // by feature: the bits of a value that many rows have
+    std::vector<std::uint32_t> votes_;
+    std::vector<Part> parts_;
+    Buffer<wide::List> lists_;      // by row
+    Buffer<std::uint32_t> places_;  // of all lists; while they are made, codes
+    Buffer<std::uint16_t> ranks_;   // by feature and row; while they are made, codes
+};
+
+}  // namespace evertree
