@@ -80,18 +80,18 @@ def reproduce(
 
 def collect(extent: Extent, places: list[Path]) -> tuple[dict[str, Data], list[str]]:
     """Read every set that can be had, and say which cannot; a look makes rows of its own."""
-    is_look = extent.rows is not None
     sets = {}
     for name in TABLE_SETS:
-        data = _load(name, places, may_download=not is_look)
+        data = _load(name, places, may_download=extent.rows is None)
         if data is None and extent.rows is not None:
             data = synthetic(SETS[name], extent.rows)
         if data is not None:
             sets[name] = data.first(extent.rows)
     if not sets:
         raise NotHere("none of the paper's data sets is here: the lines above say how to get them")
-    look = f"**A look, not a result**: the first {extent.rows:,} rows of each set alone."
-    return sets, [look] if is_look else []
+    if extent.rows is None:
+        return sets, []
+    return sets, [f"**A look, not a result**: the first {extent.rows:,} rows of each set alone."]
 
 
 def _load(name: str, places: list[Path], *, may_download: bool) -> Data | None:

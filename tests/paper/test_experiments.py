@@ -207,6 +207,18 @@ def test_without_data_rows_are_made(tmp_path, capsys):
     assert "Electricity is not here" in capsys.readouterr().err
 
 
+def test_a_full_run_takes_every_row(tmp_path, monkeypatch):
+    def load(about, places, *, may_download):
+        assert (places, may_download) == ([tmp_path], True)
+        return synthetic(about, 1_500)
+
+    monkeypatch.setattr("experiments.reproduce.load", load)
+    sets, remarks = collect(FULL, [tmp_path])
+    assert list(sets) == list(TABLE_SETS)
+    assert {len(data) for data in sets.values()} == {1_500}
+    assert remarks == []
+
+
 def test_a_look_at_everything(tmp_path):
     """What `make paper-quick` does: every table, every figure, machine and commit."""
     results = tmp_path / "results"
