@@ -176,6 +176,11 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _learn_more(self, X: Any, y: Any, classes: Any, ids: Ids | None) -> None:
         window = _checked_window(self.window)
+        if _is_auto(self.window) != isinstance(self.tree_, AdaptiveTree):
+            raise InvalidParameter(
+                f"window={show(self.window)} does not fit the model as it was made: 'auto' is a "
+                "tree of its own kind; call fit() to start anew"
+            )
         columns, n_rows = self._read(X, reset=False)
         rows = self._numbers(columns, n_rows)
         labels = _checked_labels(y)
@@ -236,7 +241,10 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"epsilon={show(self.epsilon)} does not go with window='auto', which follows the "
                 "certified rule: leave one of them out"
             )
-        return AdaptiveTree(self.n_features_in_, self._categorical, **limits)
+        # Whoever names max_gap gets it, in every tree.
+        return AdaptiveTree(
+            self.n_features_in_, self._categorical, **limits, window_gap=self.max_gap
+        )
 
     # --- answers
 

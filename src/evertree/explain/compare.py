@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from evertree.encoding import show
 from evertree.errors import EvertreeError, InvalidParameter
+from evertree.explain.rows import rows_of
 from evertree.outline import condition, is_missing, majority, names_of, subtree_size, tree_of
 
 if TYPE_CHECKING:
@@ -50,9 +51,9 @@ def snapshot(tree: Any) -> Snapshot:
     (3, 1)
     """
     ever = tree_of(tree)
-    digest = ever.digest()
-    found = Snapshot(ever.limits, tuple(ever.nodes()), digest, ever.examples())
-    if ever.digest() != digest:
+    version = ever.stats()
+    found = Snapshot(ever.limits, tuple(ever.nodes()), ever.digest(), rows_of(ever))
+    if ever.stats() != version:
         raise EvertreeError(
             "the tree was changed by another thread while it was read: hold the writers back "
             "meanwhile"
