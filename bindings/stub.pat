@@ -114,7 +114,7 @@ Panel.answers$:
     def stats(self) -> dict[str, int]: ...
 
 (Tree|Panel)\.examples$:
-    # ids, values row after row, labels: of all that are active, or of those in the tree that answers
+    # ids, values row after row, labels: of all that are active, or of the tree that answers
     def examples(
         self, answering: bool
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], list[Hashable]]: ...

@@ -17,7 +17,6 @@ the best split for the rows that are there now.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from evertree.adaptive import AdaptiveTree
 from evertree.errors import (
     CannotExport,
     DuplicateId,
@@ -33,6 +32,7 @@ from evertree.tree import Certificate, EverTree
 
 if TYPE_CHECKING:
     from evertree import river as river
+    from evertree.adaptive import AdaptiveTree
     from evertree.estimators.sklearn import EverTreeClassifier as EverTreeClassifier
     from evertree.explain import diff, influence, snapshot
     from evertree.export import (
@@ -79,6 +79,7 @@ __version__ = "0.1.0"
 
 # What not every user needs is imported when it is first asked for, and not before.
 _LATER: dict[str, tuple[str, str | None]] = {
+    "AdaptiveTree": ("evertree.adaptive", "AdaptiveTree"),
     "EverTreeClassifier": ("evertree.estimators.sklearn", "EverTreeClassifier"),
     "diff": ("evertree.explain", "diff"),
     "evaluate": ("evertree.evaluate", None),
