@@ -36,10 +36,10 @@ def report(
         "# The paper's experiments",
         "",
         (
-            f"Made by `make paper{'-quick' if quick else ''}`: Tables 1 to 5 and all figures of *Fully-Dynamic Decision "
-            "Trees* (AAAI 2023), beside what the paper left out. What is called printed is the "
-            "paper's value; all others were measured here. F1 is that of label 1, in percent, "
-            "over all rows after the first W."
+            f"Made by `make paper{'-quick' if quick else ''}`: Tables 1 to 5 and all figures of "
+            "*Fully-Dynamic Decision Trees* (AAAI 2023), beside what the paper left out. What is "
+            "called printed is the paper's value; all others were measured here. F1 is that of "
+            "label 1, in percent, over all rows after the first W."
         ),
         "",
         *(f"- {name}: {value}" for name, value in about.items()),

@@ -74,15 +74,15 @@ def _is_date(text: str) -> bool:
     return True
 
 
-def in_one_line(columns: list[Column], rows: int) -> str:
-    """Say what the columns are, by so many rows.
+def in_one_line(columns: list[Column], rows: int, shown: int | None = _SHOWN) -> str:
+    """Say what the columns are, by so many rows; None shows all of them.
 
     >>> in_one_line([Column("age"), Column("city", 2, 50)], 50)
     'columns, by the first 50 rows: age: number · city: category, 2 values'
     """
-    texts = [str(column) for column in columns[:_SHOWN]]
-    if len(columns) > _SHOWN:
-        texts.append(f"{len(columns) - _SHOWN} more")
+    texts = [str(column) for column in columns[:shown]]
+    if len(texts) < len(columns):
+        texts.append(f"{len(columns) - len(texts)} more")
     return f"columns, by the first {rows:,} rows: {' · '.join(texts)}"
 
 
@@ -90,8 +90,8 @@ def warning_of(columns: list[Column]) -> str | None:
     """Warn of categories in which almost every row is different: nothing can be learned there.
 
     >>> print(warning_of([Column("age"), Column("day", 99, 100, date=True)]))
-    almost every row has another day: nothing can be learned from it; leave it out with --drop \
-day, or name it as the time of the rows with --time day
+    almost every row has a value of its own in day: nothing can be learned from it; leave it out \
+with --drop day, or name it as the time of the rows with --time day
     >>> warning_of([Column("city", 3, 100)])
     """
     odd = [column for column in columns if column.tells_rows_apart]
@@ -104,6 +104,6 @@ day, or name it as the time of the rows with --time day
         what = "it" if len(odd) == 1 else date
         advice += f", or name {what} as the time of the rows with --time {date}"
     return (
-        f"almost every row has another {', '.join(names)}: nothing can be learned from "
+        f"almost every row has a value of its own in {', '.join(names)}: nothing can be learned from "
         f"{'it' if len(odd) == 1 else 'them'}; {advice}"
     )

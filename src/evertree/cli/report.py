@@ -14,7 +14,6 @@ from evertree.evaluate import NO_ANSWER, Audit, Result, plot
 from evertree.extras import load
 
 if TYPE_CHECKING:
-    from evertree.cli.columns import Column
     from evertree.streams import Source
     from evertree.tree import EverTree
 
@@ -48,9 +47,12 @@ def write_report(
     audit: Audit,
     tree: EverTree,
     source: Source,
-    columns: list[Column],
+    columns: str,
 ) -> None:
-    """Write the report of a run; the first result is the tree's. Needs matplotlib."""
+    """Write the report of a run; the first result is the tree's. Needs matplotlib.
+
+    `columns` says what was understood of the source.
+    """
     ours = results[0]
     about = (
         f"{ours.stream} · {source.n_features} features · {ours.examples:,} rows judged, each "
@@ -72,7 +74,7 @@ def write_report(
         _confusion(ours),
         _candidates(tree) if isinstance(tree, AdaptiveTree) else "",
         "<h2>What was read</h2>",
-        f"<p>{_text(' · '.join(map(str, columns)))}</p>",
+        f"<p>{_text(columns)}</p>",
         _breaches(ours, audit),
         _footer(tree),
     ]

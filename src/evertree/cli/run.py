@@ -35,7 +35,6 @@ from evertree.evaluate import (
 from evertree.evaluate.moa import find_moa
 from evertree.extras import load
 from evertree.streams import (
-    Batch,
     InputModel,
     Source,
     Stream,
@@ -83,7 +82,9 @@ def add(commands: Any) -> None:
     parser.add_argument("--categorical", type=_names, help="columns that are categories: a,b,c")
     parser.add_argument("--drop", type=_names, default=[], help="columns to leave out: a,b,c")
     parser.add_argument(
-        "--missing", type=_names, help="more texts that mean missing, beside the empty, ?, NA, nan"
+        "--missing",
+        type=_names,
+        help="texts that mean missing, beside the empty one, ?, NA and nan",
     )
     parser.add_argument("--delimiter", help="between the fields of a .csv file (,)")
     parser.add_argument("--encoding", help="of a text file (utf-8)")
@@ -130,7 +131,8 @@ def run(options: argparse.Namespace) -> int:
     source = _open(options)
     first = next(source.batches(), None)
     columns = columns_of(source, first)
-    _tell_columns(columns, first)
+    rows = 0 if first is None else len(first.y)
+    _tell_columns(columns, rows)
     stream = model(source)
     length = source.length or _rows_about(options.file, options.names)
     kind = AdaptiveTree if options.window == _AUTO else EverTree
@@ -157,7 +159,8 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         results[0].to_json(options.json)
     if options.report:
-        write_report(options.report, results, audit, tree, source, columns)
+        all_columns = in_one_line(columns, rows, shown=None)
+        write_report(options.report, results, audit, tree, source, all_columns)
         sys.stdout.write(f"report: {options.report}\n")
     return 0 if audit.ok and all(found.ok for found in results[0].audits) else 1
 
@@ -373,8 +376,8 @@ def _warn_of_positive(result: Result) -> None:
         )
 
 
-def _tell_columns(columns: list[Column], first: Batch | None) -> None:
-    _note(in_one_line(columns, 0 if first is None else len(first.y)))
+def _tell_columns(columns: list[Column], rows: int) -> None:
+    _note(in_one_line(columns, rows))
     if warning := warning_of(columns):
         _note(warning)
 

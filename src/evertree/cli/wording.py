@@ -11,6 +11,7 @@ _ARGUMENTS = (
     "delimiter",
     "drop",
     "encoding",
+    "every",
     "label",
     "max_depth",
     "max_gap",
@@ -20,6 +21,7 @@ _ARGUMENTS = (
     "seed",
     "time",
 )
+_OTHER_NAMES = {"every": "refit-every"}
 # An argument with its value: a text, a list, or what goes on to the next space or punctuation. Not
 # inside of quotes or of a path, where it is a value of the user's.
 _ARGUMENT = re.compile(
@@ -39,7 +41,7 @@ def with_options(message: str) -> str:
 
 
 def _option(match: re.Match[str]) -> str:
-    option = "--" + match[1].replace("_", "-")
+    option = "--" + _OTHER_NAMES.get(match[1], match[1].replace("_", "-"))
     if match[2] in {"None", "[]"}:
         return f"no {option}"
     if match[2] == "[...]":
