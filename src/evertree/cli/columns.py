@@ -5,6 +5,7 @@ All of it is told by the first batch of rows, so it costs the same for a file of
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -97,13 +98,14 @@ with --drop day, or name it as the time of the rows with --time day
     odd = [column for column in columns if column.tells_rows_apart]
     if not odd:
         return None
+    it = "it" if len(odd) == 1 else "them"
     names = [column.name for column in odd]
-    date = next((column.name for column in odd if column.date), None)
-    advice = f"leave {'it' if len(odd) == 1 else 'them'} out with --drop {','.join(names)}"
-    if date is not None:
-        what = "it" if len(odd) == 1 else date
-        advice += f", or name {what} as the time of the rows with --time {date}"
+    dates = [column.name for column in odd if column.date]
+    advice = f"leave {it} out with --drop {shlex.quote(','.join(names))}"
+    if dates:
+        date = "it" if len(odd) == 1 else dates[0]
+        advice += f", or name {date} as the time of the rows with --time {shlex.quote(dates[0])}"
     return (
-        f"almost every row has a value of its own in {', '.join(names)}: nothing can be learned from "
-        f"{'it' if len(odd) == 1 else 'them'}; {advice}"
+        f"almost every row has a value of its own in {', '.join(names)}: nothing can be learned "
+        f"from {it}; {advice}"
     )
