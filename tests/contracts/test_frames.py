@@ -29,7 +29,7 @@ COLUMNS = {
     "stay": [dt.timedelta(days=1), None, dt.timedelta(microseconds=7), dt.timedelta()],
 }
 Y = ["buys", "buys", "leaves", "leaves"]
-KINDS = ["number", "number", "number", "category", "moment", "moment with a time zone", "duration"]
+KINDS = ["number", "number", "number", "text", "moment", "moment with a time zone", "duration"]
 FORMS = {
     "pandas": pd.DataFrame,
     "pandas nullable": lambda c: pd.DataFrame(c).convert_dtypes(),
@@ -231,7 +231,7 @@ def test_names_that_come_twice_are_refused():
 
 
 OBJECTS = {
-    "mixed": ([1, "a"], "has a number (1) in row 0 and a category ('a') in row 1"),
+    "mixed": ([1, "a"], "has a number (1) in row 0 and a text ('a') in row 1"),
     "moments of two kinds": (
         [dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 1, tzinfo=UTC)],
         "has a moment",

@@ -224,11 +224,11 @@ def test_kinds_of_features():
     for x, y in rows:
         model.learn_one(x, y)
     kinds = {name: place.kind for name, place in model._layout.places.items()}
-    assert kinds == {"when": "moment", "zone": "category", "city": "category", "on": "number"}
+    assert kinds == {"when": "moment", "zone": "category", "city": "text", "on": "number"}
     assert [model.predict_one(x) for x, _ in rows] == ["a", "b", "c"]
     for x, says in [
         ({"when": 5}, "feature 'when' is a number, and was a moment"),
-        ({"on": "yes"}, "feature 'on' is a category, and was a number"),
+        ({"on": "yes"}, "feature 'on' is a text, and was a number"),
         ({"on": [1]}, r"column 'on' has \[1\] \(list\)"),
         ({"on": math.inf}, "inf"),
         ({"new": {1}}, "column 'new'"),
@@ -284,7 +284,7 @@ def test_a_batch_is_learned_whole_or_not_at_all():
     for values, labels, says in [
         ([1.0, math.inf], [0, 1], "feature 'a' in row 1 is inf"),
         ([1.0, 2.0], [0, NAN], "label nan"),
-        (["x", "y"], [0, 1], "feature 'a' is a category, and was a number"),
+        (["x", "y"], [0, 1], "feature 'a' is a text, and was a number"),
     ]:
         with pytest.raises(InvalidExample, match=says):
             model.learn_many(pd.DataFrame({"a": values, "b": [1, 2]}), pd.Series(labels))
