@@ -84,8 +84,10 @@ class Words:
         if kind not in {frames.MOMENT, frames.ZONED}:
             return self.number(threshold)
         # Moments are whole microseconds, so down to the next one means the same.
-        moment = np.datetime64(math.floor(threshold), "us")
-        return np.datetime_as_string(moment, unit="auto") + ("Z" if kind == frames.ZONED else "")
+        moment = np.datetime_as_string(np.datetime64(math.floor(threshold), "us"), unit="auto")
+        # A date alone would be read as the whole day.
+        time = "" if "T" in moment else "T00:00"
+        return f"{moment}{time}{'Z' if kind == frames.ZONED else ''}"
 
     def number(self, value: float) -> str:
         """Write a number with so many significant digits as are asked for. O(1)."""
