@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     )
     from evertree.plots import plot_history, plot_tree
 
-# EverTreeClassifier is left out: `from evertree import *` would import scikit-learn, and fail without.
+# Without EverTreeClassifier: `from evertree import *` would import scikit-learn, or fail without.
 __all__ = [
     "AdaptiveTree",
     "CannotExport",

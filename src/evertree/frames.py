@@ -218,7 +218,7 @@ texts, with .astype(str), or with dtype=str where the table is read
     """
     if column.kind in {TEXT, EMPTY}:
         return
-    there = [value for value in list(column.values) if not is_missing(value)]
+    there = [value for value in np.asarray(column.values, object) if not is_missing(value)]
     if not there or any(isinstance(value, str) for value in there):
         return
     found = f"values of the kind {column.kind}"
@@ -363,10 +363,9 @@ def _reader(series: nw.Series[Any], narwhals: Any) -> tuple[str, _Reader]:
         return NUMBER, _integers
     if dtype == narwhals.Boolean:
         return NUMBER, lambda _, s: s.cast(narwhals.Int8).cast(narwhals.Float64).to_numpy()
-    if isinstance(dtype, narwhals.String):
-        return TEXT, lambda _, s: _as_objects(s.to_list())
-    if isinstance(dtype, (narwhals.Categorical, narwhals.Enum)):
-        return CATEGORY, lambda _, s: _as_objects(s.to_list())
+    if isinstance(dtype, (narwhals.String, narwhals.Categorical, narwhals.Enum)):
+        kind = TEXT if isinstance(dtype, narwhals.String) else CATEGORY
+        return kind, lambda _, s: _as_objects(s.to_list())
     if isinstance(dtype, (narwhals.Datetime, narwhals.Date)):
         zoned = getattr(dtype, "time_zone", None) is not None
         return ZONED if zoned else MOMENT, _moments

@@ -286,7 +286,10 @@ def _by_code(texts: object, place: str) -> dict[float, Hashable]:
             "or a dict of such lists by feature"
         )
     # A column, or what is different in it, is good enough: what is missing there has no code.
-    return {category_code(text): text for text in texts if not frames.is_missing(text)}
+    present = (text for text in texts if not frames.is_missing(text))
+    # A text of numpy's is written as the text that it equals.
+    plain = (str.__str__(text) if isinstance(text, str) else text for text in present)
+    return {category_code(text): text for text in plain}
 
 
 def _checked_digits(digits: object) -> int | None:

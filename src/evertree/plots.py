@@ -277,8 +277,7 @@ class _Drawing:
 
 def _with_missing(tree: Any) -> npt.NDArray[np.bool_]:
     """Tell of each feature whether it is missing in any row."""
-    missing: npt.NDArray[np.bool_] = np.isnan(tree_of(tree).examples().X).any(axis=0)
-    return missing
+    return np.asarray(np.isnan(tree_of(tree).examples().X).any(axis=0))
 
 
 def _box(

@@ -228,6 +228,8 @@ def test_kinds_of_features():
     assert [model.predict_one(x) for x, _ in rows] == ["a", "b", "c"]
     for x, says in [
         ({"when": 5}, "feature 'when' is a number, and was a moment"),
+        ({"city": 150}, "feature 'city' is a number, and was a text until now.*with str"),
+        ({"city": True}, "feature 'city' is a number, and was a text"),
         ({"on": "yes"}, "feature 'on' is a text, and was a number"),
         ({"on": [1]}, r"column 'on' has \[1\] \(list\)"),
         ({"on": math.inf}, "inf"),
@@ -244,6 +246,25 @@ def test_kinds_of_features():
         with pytest.raises(InvalidExample, match="label"):
             model.learn_one({"new": 1}, label)
         assert pickle.dumps(model) == state
+
+
+def test_a_text_stays_a_text_also_where_it_is_named():
+    model = EverTreeClassifier(nominal_attributes=["zip", "zone"])
+    model.learn_one({"zip": "0150", "zone": 7, "free": "a"}, "x")
+    model.learn_many(pd.DataFrame({"zip": ["5003", None], "zone": [8, 9]}), pd.Series(["y", "y"]))
+    for refused in (
+        lambda: model.learn_one({"zip": 150}, "x"),
+        lambda: model.predict_one({"zip": 150}),
+        lambda: model.predict_proba_one({"free": 1.5}),
+    ):
+        with pytest.raises(InvalidExample, match="' is a number, and was a text until now"):
+            refused()
+    state = pickle.dumps(model)
+    with pytest.raises(InvalidExample, match=r"column 'zip' has numbers \(150, ...\) and was text"):
+        model.learn_many(pd.DataFrame({"zip": [150]}), pd.Series(["x"]))
+    assert pickle.dumps(model) == state
+    assert model.predict_one({"zip": None, "zone": 7}) in {"x", "y"}
+    assert model.predict_many(pd.DataFrame({"zip": [None], "zone": [7]})).tolist()
 
 
 def test_an_unseen_category_equals_none():
