@@ -91,7 +91,11 @@ class Words:
 
     def number(self, value: float) -> str:
         """Write a number with so many significant digits as are asked for. O(1)."""
-        return repr(value if self.digits is None else float(f"{value:.{self.digits}g}"))
+        if self.digits is None:
+            return repr(value)
+        # 17 digits are all that a float64 has; the largest ones must not be rounded up to inf.
+        rounded = float(f"{value:.{min(self.digits, 17)}g}")
+        return repr(rounded if math.isfinite(rounded) else value)
 
     def text(self, node: Node) -> Hashable:
         """Give the category of a split, where its code is known; else None. O(1)."""
@@ -269,8 +273,9 @@ def _texts(
         return (_by_code(categories, "categories"),) * len(names)
     found: list[Mapping[float, Hashable]] = [{} for _ in names]
     for feature, texts in categories.items():
-        position = names.index(feature) if feature in names else feature
-        if type(position) is not int or not 0 <= position < len(names):
+        position: Any = names.index(feature) if feature in names else feature
+        is_whole = isinstance(position, (int, np.integer)) and not isinstance(position, bool)
+        if not is_whole or not 0 <= position < len(names):
             raise InvalidParameter(
                 f"categories has the key {show(feature)}, which is neither the name nor the "
                 f"position of a feature: the features are {show(list(names))}"

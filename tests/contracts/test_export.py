@@ -481,11 +481,12 @@ def tree_of_cities():
     [
         {"city": CITIES},
         {1: np.array(CITIES)},
+        {np.int64(1): CITIES},
         CITIES,
         (city for city in [*CITIES, None, math.nan, "never seen"]),
         {"city": CITIES, "x": [0.5]},
     ],
-    ids=["name", "position", "for all", "iterator", "and numbers"],
+    ids=["name", "position", "position of numpy", "for all", "iterator", "and numbers"],
 )
 def test_texts_are_written_where_their_codes_occur(categories):
     tree, names = tree_of_cities(), ["x", "city"]
@@ -551,6 +552,10 @@ def test_thresholds_can_be_rounded_for_eyes():
     large = EverTree(1)
     large.insert_many([[123456.0], [123459.0]], ["a", "b"])
     assert "x0 <= 120000.0 or missing" in export_text(large, digits=2)
+    assert export_text(large, digits=10**9) == export_text(large)
+    huge = EverTree(1)
+    huge.insert_many([[1.7e308], [1.78e308]], ["a", "b"])
+    assert "inf" not in export_text(huge, digits=1)
 
 
 @pytest.mark.parametrize(
