@@ -17,6 +17,7 @@ the best split for the rows that are there now.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from evertree.encoding import category_code
 from evertree.errors import (
     CannotExport,
     DuplicateId,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     )
     from evertree.plots import plot_history, plot_tree
 
+# Without EverTreeClassifier: `from evertree import *` would import scikit-learn, or fail without.
 __all__ = [
     "AdaptiveTree",
     "CannotExport",
@@ -60,6 +62,7 @@ __all__ = [
     "InvalidParameter",
     "MissingExtra",
     "__version__",
+    "category_code",
     "diff",
     "export_dot",
     "export_text",

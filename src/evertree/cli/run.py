@@ -101,9 +101,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--max-gap",
         type=float,
-        default=0.1,
-        help="how far from the best split (0.1); with --window auto, the trees of windows have 0.3 "
-        "if that is more",
+        help="how far from the best split (0.1; with --window auto 0.2, and 0.3 in windows)",
     )
     parser.add_argument("--max-depth", type=int, help="how deep the tree may be (no limit)")
     parser.add_argument(
@@ -135,13 +133,7 @@ def run(options: argparse.Namespace) -> int:
     _tell_columns(columns, rows)
     stream = model(source)
     length = source.length or _rows_about(options.file, options.names)
-    kind = AdaptiveTree if options.window == _AUTO else EverTree
-    tree = kind(
-        source.n_features,
-        source.categorical,
-        max_gap=options.max_gap,
-        max_depth=options.max_depth,
-    )
+    tree = _tree(source, options)
     positive = _positive(source, options.positive)
     models = {"evertree": tree, "no change": NoChange(), "majority class": MajorityClass()}
     for name, peer in others.items():
@@ -166,6 +158,17 @@ def run(options: argparse.Namespace) -> int:
 
 
 # --- what was asked for
+
+
+def _tree(source: Source, options: argparse.Namespace) -> EverTree:
+    is_auto = options.window == _AUTO
+    limits: dict[str, Any] = {"max_depth": options.max_depth}
+    if options.max_gap is not None:
+        limits["max_gap"] = options.max_gap
+        if is_auto:  # whoever names a gap gets it in every tree
+            limits["window_gap"] = options.max_gap
+    kind = AdaptiveTree if is_auto else EverTree
+    return kind(source.n_features, source.categorical, **limits)
 
 
 def _open(options: argparse.Namespace) -> Source:
