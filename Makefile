@@ -38,9 +38,11 @@ help:
 	@echo "make soak      the random tests, for hours"
 	@echo "make adversaries  the paper's lower bounds as a game, counted and plotted"
 	@echo "make paper     every table and figure of the paper, beside its peers (within an hour)"
+	@echo "make paper-quick  the same over the first rows: to see that everything works (minutes)"
 	@echo "make bench     speed, as ratios within one run; BENCH_ARGS=--quick for a look"
 	@echo "make docs      the documentation as a site, in build/site"
 	@echo "make wheels    wheel and sdist, each tried in an environment of its own"
+	@echo "make stubs     the types of the compiled module, for editors and mypy"
 	@echo "make clean     remove everything that make made"
 
 # ------------------------------------------------------------------------------------- the environment

@@ -101,7 +101,7 @@ def price(data: Data, ours: Run, peers: dict[str, Run]) -> Row:
         f"MOA EFDT, first pass, all threads, {len(data)} rows",
         {name: each / (len(data) - 1) for name, each in seconds.items()},
         "s",
-        figure=min(list(seconds.values())[1:]) / ours.cpu_seconds if efdt else None,
+        figure=min(list(seconds.values())[1:]) / ours.cpu_seconds if len(seconds) > 1 else None,
         at_least=1,
         note=f"warm, one thread: {warm / ours.cpu_seconds:.2g}×" if efdt else _without(peers),
     )

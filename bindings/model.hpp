@@ -44,7 +44,7 @@ class Model {
     std::int64_t insert(nb::handle x, nb::handle y, ExampleId id) {
         const Row row = read(x);
         const nb::object label = labels_.plain(y);
-        const std::unique_lock writing = lock_to_write();
+        const std::unique_lock writing = lock_to_insert();
         const bool automatic = id < 0;
         if (automatic && next_id_ < 0) return kNoIdLeft;
         if (automatic) id = next_id_;
@@ -57,7 +57,7 @@ class Model {
     bool delete_value(nb::handle x, nb::handle y) {
         const Row row = read(x);
         const nb::object label = labels_.plain(y);
-        const std::unique_lock writing = lock_to_write();
+        const std::unique_lock writing(gate_);
         subject_.index_values();
         const auto known = labels_.find(label);
         const Slot slot = known ? examples().find(row.data(), *known) : kNoSlot;
@@ -65,14 +65,14 @@ class Model {
     }
 
     bool delete_id(ExampleId id) {
-        const std::unique_lock writing = lock_to_write();
+        const std::unique_lock writing(gate_);
         return delete_slot(examples().find(id));
     }
 
     bool replace(ExampleId id, nb::handle x, nb::handle y) {
         const Row row = read(x);
         const nb::object label = labels_.plain(y);
-        const std::unique_lock writing = lock_to_write();
+        const std::unique_lock writing(gate_);
         const Slot slot = examples().find(id);
         if (slot == kNoSlot) return false;
         const Insertion insertion{row.data(), labels_.find_or_add(label), id};
@@ -86,7 +86,7 @@ class Model {
         // The answer is made before anything changes: afterwards nothing may fail.
         auto* const used = new std::vector<ExampleId>(labels.size());
         const nb::object result = as_array(used);
-        const std::unique_lock writing = lock_to_write();
+        const std::unique_lock writing = lock_to_insert();
         if (!ids && !enough_ids_left(labels.size())) return nb::int_(kNoIdLeft);
         for (std::size_t i = 0; i < labels.size(); ++i) {
             (*used)[i] = ids ? ids->data()[i] : next_id_ + static_cast<ExampleId>(i);
@@ -107,7 +107,7 @@ class Model {
 
     std::int64_t delete_many_values(const Matrix& X, const nb::list& y) {
         const std::vector<nb::object> labels = plain_labels(y);
-        const std::unique_lock writing = lock_to_write();
+        const std::unique_lock writing(gate_);
         subject_.index_values();
         std::vector<Slot> slots;
         std::unordered_map<Slot, Slot> next;  // by the first of equal examples: the next to take
@@ -129,7 +129,7 @@ class Model {
     }
 
     std::int64_t delete_many_ids(const IdArray& ids) {
-        const std::unique_lock writing = lock_to_write();
+        const std::unique_lock writing(gate_);
         std::vector<Slot> slots(ids.shape(0));
         for (std::size_t i = 0; i < slots.size(); ++i) {
             slots[i] = examples().find(ids.data()[i]);
@@ -289,15 +289,20 @@ class Model {
         return nb::make_tuple(as_array(std::move(row)), label);
     }
 
-    // ids, values row after row, labels: of the tree that answers, in no order.
-    nb::object examples_now() {
+    // ids, values row after row, labels: of all that are active, as they came if that is known; or
+    // of those in the tree that answers.
+    nb::object examples_now(bool answering) {
         std::vector<ExampleId> ids;
         std::vector<double> values;
         std::vector<nb::object> labels;
         {
             const std::shared_lock reading(gate_);
             std::vector<Slot> slots;
-            tree().collect_rows(kRoot, slots);
+            if (answering) {
+                tree().collect_rows(kRoot, slots);
+            } else {
+                slots = subject_.active();
+            }
             for (const Slot slot : slots) {
                 const double* const x = examples().x(slot);
                 ids.push_back(examples().id(slot));
@@ -355,7 +360,7 @@ class Model {
     }
 
     // To test a new example before it is learned, the order of ties has to be known.
-    std::unique_lock<Gate> lock_to_write() {
+    std::unique_lock<Gate> lock_to_insert() {
         for (;;) {
             std::unique_lock writing(gate_);
             if (!kTestsFirst || !labels_.ranks_stale()) return writing;

@@ -33,7 +33,7 @@ nb::class_<Model> define(nb::module_& module, const char* name) {
         .def("stats", &Model::stats)
         .def("size", &Model::size)
         .def("contains", &Model::contains, nb::arg("id"))
-        .def("examples", &Model::examples_now)
+        .def("examples", &Model::examples_now, nb::arg("answering"))
         .def("example", &Model::example, nb::arg("id"));
     return type;
 }

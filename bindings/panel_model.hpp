@@ -14,11 +14,13 @@ class PyPanel : public Model<Panel> {
         : Model(encoder, kinds_of(n_features, categorical), read_candidates(candidates),
                 n_workers) {}
 
-    // One audit for each candidate, None for those that sleep.
+    // Which one answers, and one audit for each candidate, None for those that sleep.
     nb::object certify() {
         std::vector<std::optional<Audit>> audits(subject_.n_candidates());
+        std::size_t best;
         {
             const std::shared_lock reading(gate_);
+            best = subject_.best();
             const nb::gil_scoped_release release;
             PythonWatch watch;
             for (std::size_t i = 0; i < audits.size(); ++i) {
@@ -29,7 +31,7 @@ class PyPanel : public Model<Panel> {
         }
         nb::list result;
         for (const auto& audit : audits) result.append(audit ? in_words(*audit) : nb::none());
-        return result;
+        return nb::make_tuple(best, result);
     }
 
     // (awake, accuracy, examples in its window, nodes)

@@ -72,7 +72,8 @@ Tree.__init__$:
     def label_counts(self, x: Row) -> dict[Hashable, int] | Empty: ...
 
 Tree.certify$:
-    def certify(self) -> tuple[Audit]: ...
+    # 0, for it is the only one, and its audit
+    def certify(self) -> tuple[int, list[Audit]]: ...
 
 Panel.__init__$:
     def __init__(
@@ -87,8 +88,8 @@ Panel.__init__$:
     ) -> None: ...
 
 Panel.certify$:
-    # None in the place of one that sleeps
-    def certify(self) -> list[Audit | None]: ...
+    # which one answers; for each its audit, or None where it sleeps
+    def certify(self) -> tuple[int, list[Audit | None]]: ...
 
 Panel.candidates$:
     # awake, accuracy, examples, nodes
@@ -113,9 +114,9 @@ Panel.answers$:
     def stats(self) -> dict[str, int]: ...
 
 (Tree|Panel)\.examples$:
-    # ids, values row after row, labels; in no order
+    # ids, values row after row, labels: of all that are active, or of the tree that answers
     def examples(
-        self,
+        self, answering: bool
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], list[Hashable]]: ...
 
 (Tree|Panel)\.example$:

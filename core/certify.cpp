@@ -42,14 +42,6 @@ double gini_index(const Counts& counts, double n) {
     return n == 0 ? 0.0 : 1.0 - sum;
 }
 
-std::vector<Slot> active_slots(const Examples& examples) {
-    std::vector<Slot> active;
-    for (Slot slot = 0; slot < examples.slots_end(); ++slot) {
-        if (examples.is_active(slot)) active.push_back(slot);
-    }
-    return active;
-}
-
 class Auditor {
   public:
     Auditor(const Upkeep& subject, const Examples& examples, Watch& watch)
@@ -121,7 +113,7 @@ class Auditor {
     }
 
     void audit_examples() {
-        const std::vector<Slot> active = active_slots(examples_);
+        const std::vector<Slot> active = examples_.active();
         if (active.size() != examples_.size()) report("examples", "their number is wrong");
         for (const Slot slot : active) {
             if (examples_.find(examples_.id(slot)) != slot) {
@@ -304,7 +296,7 @@ Audit certify(const Upkeep& subject, const Examples& examples, std::vector<Slot>
 }
 
 Audit certify(const DynamicTree& subject, Watch& watch) {
-    return certify(subject.upkeep(), subject.examples(), active_slots(subject.examples()), watch);
+    return certify(subject.upkeep(), subject.examples(), subject.active(), watch);
 }
 
 }  // namespace evertree

@@ -159,13 +159,18 @@ void Examples::unlink_equals(Slot slot) noexcept {
     }
 }
 
-void Examples::index_values() {
-    if (values_indexed_) return;
+std::vector<Slot> Examples::active() const {
     std::vector<Slot> active;
     active.reserve(size_);
     for (Slot slot = 0; slot < slots_end(); ++slot) {
         if (is_active(slot)) active.push_back(slot);
     }
+    return active;
+}
+
+void Examples::index_values() {
+    if (values_indexed_) return;
+    std::vector<Slot> active = this->active();
     by_value_.reserve(size_);
     equals_.resize(slots_used_);
     std::sort(active.begin(), active.end(),

@@ -106,6 +106,7 @@ class Examples {
     // For going through all of them: slots below slots_end are active, staged or free.
     Slot slots_end() const { return static_cast<Slot>(slots_used_); }
     bool is_active(Slot slot) const { return head(slot).is_active(); }
+    std::vector<Slot> active() const;
 
   private:
     struct Head {

@@ -20,7 +20,7 @@
 
 #if defined(_MSC_VER) && !defined(__clang__)
 // A hint that Visual C++ spells otherwise, and on each processor; it does without.
-#define __builtin_prefetch(address) static_cast<void>(address)
+#define __builtin_prefetch(address, ...) static_cast<void>(address)
 #endif
 
 namespace evertree {

@@ -1,6 +1,7 @@
 #include "panel.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace evertree {
 
@@ -42,9 +43,15 @@ std::vector<Slot> Panel::members(std::size_t i) const {
     return slots;
 }
 
+double Panel::accuracy(std::size_t i) const {
+    const Record& record = seats_[i].record;
+    if (record.n_tests == 0) return 0;
+    return record.accuracy / (1 - std::pow(1 - kWeightOfLast, static_cast<double>(record.n_tests)));
+}
+
 Stats Panel::stats() const {
     Stats all = retired_;
-    all.inserts = n_insertions_;
+    all.inserts = n_insertions_ + n_corrections_;
     all.deletes = n_removals_;
     for (const Seat& seat : seats_) {
         if (!seat.upkeep) continue;
@@ -64,6 +71,7 @@ void Panel::insert(std::span<const Insertion> inserted, std::span<const std::uin
         for (Seat& seat : seats_) {
             leaving_.clear();
             move_window(seat, leaving_);
+            std::sort(leaving_.begin(), leaving_.end());
             prepare(seat, leaving_, entering(seat), watch);
         }
     } catch (...) {
@@ -84,11 +92,17 @@ void Panel::remove(std::span<const Slot> slots, Watch& watch) {
     start({});
     try {
         for (Seat& seat : seats_) {
+            const auto is_member = [&](Slot slot) { return places_[slot] >= seat.record.begin; };
+            seat.next.n_members -=
+                static_cast<std::size_t>(std::count_if(slots.begin(), slots.end(), is_member));
+        }
+        wake_if_none_can_answer();
+        for (Seat& seat : seats_) {
             leaving_.clear();
             for (const Slot slot : slots) {
                 if (places_[slot] >= seat.record.begin) leaving_.push_back(slot);
             }
-            seat.next.n_members -= leaving_.size();
+            std::sort(leaving_.begin(), leaving_.end());
             prepare(seat, leaving_, {}, watch);
         }
     } catch (...) {
@@ -115,6 +129,7 @@ void Panel::replace(Slot slot, const Insertion& insertion, Watch& watch) {
     strike_out(slot);
     order_[place] = staged_[0];
     admit(staged_[0], place);
+    ++n_corrections_;
     commit();
 }
 
@@ -141,8 +156,9 @@ void Panel::test(Slot slot, std::span<const std::uint32_t> ranks) {
         const Tree& tree = seat.upkeep->tree();
         const bool right = tree.majority(tree.answering(x), ranks) == examples_.label(slot);
         seat.next.accuracy += kWeightOfLast * ((right ? 1.0 : 0.0) - seat.next.accuracy);
+        ++seat.next.n_tests;
     }
-    const double best = best_accuracy();
+    const double best = best_record().accuracy;
     for (Seat& seat : seats_) {
         if (seat.next.accuracy < best - kClearly) {
             ++seat.next.n_behind;
@@ -153,16 +169,17 @@ void Panel::test(Slot slot, std::span<const std::uint32_t> ranks) {
     }
 }
 
-double Panel::best_accuracy() const {
-    double best = 0;
+const Panel::Record& Panel::best_record() const {
+    const Record* best = nullptr;
     for (const Seat& seat : seats_) {
-        if (seat.upkeep) best = std::max(best, seat.next.accuracy);
+        if (!seat.upkeep) continue;
+        if (best == nullptr || seat.next.accuracy > best->accuracy) best = &seat.next;
     }
-    return best;
+    return *best;  // there is always a tree that is awake
 }
 
 void Panel::decide_who_sleeps() {
-    const double best = best_accuracy();
+    const Record best = best_record();
     const std::uint64_t n = n_insertions_ + staged_.size();
     for (Seat& seat : seats_) {
         Record& next = seat.next;
@@ -170,15 +187,28 @@ void Panel::decide_who_sleeps() {
             if (!seat.candidate.may_rest || next.n_behind < kPatience) continue;
             next.rest = std::clamp(2 * next.rest, kFirstRest, std::max(kFirstRest, n / 4));
             next.wakes_at = n + next.rest;
-            next.accuracy_of_best = best;
+            next.accuracy_of_best = best.accuracy;
             next.awake = false;
-        } else if (n > next.wakes_at || best < next.accuracy_of_best - kChange) {
-            // Not the best before it has shown something.
-            next.accuracy = best - kClearly;
-            next.n_behind = 0;
-            next.awake = true;
+        } else if (n > next.wakes_at || best.accuracy < next.accuracy_of_best - kChange) {
+            wake(next, best);
         }
     }
+}
+
+void Panel::wake(Record& next, const Record& best) {
+    // Not the best before it has shown something, and otherwise as if it had been tested all along.
+    next.accuracy = std::max(best.accuracy - kClearly, 0.0);
+    next.n_tests = best.n_tests;
+    next.n_behind = 0;
+    next.awake = true;
+}
+
+// Deletions may empty every window that is awake while older examples are still there.
+void Panel::wake_if_none_can_answer() {
+    const auto can_answer = [](const Seat& s) { return s.next.awake && s.next.n_members > 0; };
+    Record& longest = seats_[0].next;
+    if (longest.n_members == 0 || std::any_of(seats_.begin(), seats_.end(), can_answer)) return;
+    wake(longest, best_record());
 }
 
 // ---- all trees, or none -------------------------------------------------------------------------
@@ -229,10 +259,12 @@ void Panel::prepare(Seat& seat, std::span<const Slot> leaving, std::span<const S
     if (seat.next.awake && seat.upkeep) {
         for (const Slot slot : leaving) changes_.push_back({slot, false});
     } else if (seat.next.awake) {
-        // Just woken: from nothing to all that its window holds.
+        // Just woken: from nothing to all that its window will hold.
         seat.woken = std::make_unique<Upkeep>(kinds_, seat.candidate.limits, n_workers_);
         for (std::size_t at = seat.next.begin; at < order_.size(); ++at) {
-            if (order_[at] != kNoSlot) changes_.push_back({order_[at], true});
+            if (order_[at] == kNoSlot) continue;
+            if (std::binary_search(leaving.begin(), leaving.end(), order_[at])) continue;
+            changes_.push_back({order_[at], true});
         }
     }
     if (seat.next.awake) {
@@ -263,8 +295,11 @@ void Panel::commit() noexcept {
         seat.record = seat.next;
         if (!seat.upkeep) continue;
         seat.upkeep->commit();
-        const bool better = seat.record.accuracy > seats_[best_].record.accuracy;
-        if (better || !seats_[best_].upkeep) best_ = i;
+        // A window of which all has been deleted has no answer, however good it was.
+        const Seat& so_far = seats_[best_];
+        const bool better = seat.record.accuracy > so_far.record.accuracy;
+        const bool can_answer = seat.record.n_members > 0;
+        if (!so_far.upkeep || (can_answer && (better || so_far.record.n_members == 0))) best_ = i;
     }
     give_up_old();
     if (order_.size() > 2 * examples_.size() + 64) compact();

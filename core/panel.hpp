@@ -50,9 +50,11 @@ class Panel {
     const Candidate& candidate(std::size_t i) const { return seats_[i].candidate; }
     bool is_awake(std::size_t i) const { return seats_[i].upkeep != nullptr; }
     const Upkeep& upkeep(std::size_t i) const { return *seats_[i].upkeep; }  // of one awake
-    double accuracy(std::size_t i) const { return seats_[i].record.accuracy; }
+    // As if it had been followed for ever; 0 before the first test.
+    double accuracy(std::size_t i) const;
     std::vector<Slot> members(std::size_t i) const;
     std::size_t n_members(std::size_t i) const { return seats_[i].record.n_members; }
+    std::vector<Slot> active() const { return members(0); }  // as they came
     // The tree that answers now; it is awake.
     std::size_t best() const { return best_; }
     const Tree& tree() const { return upkeep(best_).tree(); }
@@ -73,13 +75,16 @@ class Panel {
     bool has_class(ClassId label) const {
         return label < n_of_class_.size() && n_of_class_[label] > 0;
     }
+    // The places kept for examples, also for some that have gone: a few times as many at most.
+    std::size_t n_places() const { return order_.size(); }
     // Whether the last update took the last example of some class away.
     bool class_has_gone() const { return class_has_gone_; }
 
   private:
     // How a candidate has done. An update works on a copy, which is kept if the update succeeds.
     struct Record {
-        double accuracy = 0;          // of the last tests, faded
+        double accuracy = 0;          // of the last tests, faded: a sum that starts at 0
+        std::uint64_t n_tests = 0;    // of so many
         std::uint64_t n_behind = 0;   // for so many tests without a break it was clearly worse
         std::uint64_t rest = 0;       // how many insertions its last rest was to last
         std::uint64_t wakes_at = 0;   // the number of insertions at which its rest is over
@@ -100,9 +105,12 @@ class Panel {
     void unstage() noexcept;
     void test(Slot slot, std::span<const std::uint32_t> ranks);
     void decide_who_sleeps();
-    double best_accuracy() const;
+    static void wake(Record& next, const Record& best);
+    void wake_if_none_can_answer();
+    const Record& best_record() const;
     void move_window(Seat& seat, std::vector<Slot>& leaving) const;
     std::span<const Slot> entering(const Seat& seat) const;
+    // `leaving` is sorted.
     void prepare(Seat& seat, std::span<const Slot> leaving, std::span<const Slot> entering,
                  Watch& watch);
     void cancel() noexcept;
@@ -118,6 +126,7 @@ class Panel {
     std::vector<Seat> seats_;
     std::size_t best_ = 0;
     std::uint64_t n_insertions_ = 0;
+    std::uint64_t n_corrections_ = 0;
     std::uint64_t n_removals_ = 0;
     Stats retired_;                          // the work of trees that went to rest
     std::vector<Slot> order_;                // as they came; kNoSlot where one has gone

@@ -30,6 +30,7 @@ class DynamicTree {
     const Examples& examples() const { return examples_; }
     // Before examples are looked for by value.
     void index_values() { examples_.index_values(); }
+    std::vector<Slot> active() const { return examples_.active(); }
     const Upkeep& upkeep() const { return upkeep_; }
     const Tree& tree() const { return upkeep_.tree(); }
     std::span<const Kind> kinds() const { return upkeep_.kinds(); }

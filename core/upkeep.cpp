@@ -13,6 +13,8 @@ std::uint64_t size_class(std::uint32_t built_size) {
     return built_size == 0 ? 0 : std::bit_ceil(std::uint64_t{built_size});
 }
 
+constexpr std::uint32_t kMostUpdates = std::uint32_t{1} << 31;
+
 }  // namespace
 
 void Upkeep::prepare(const Examples& examples, std::span<const Change> changes, Watch& watch) {
@@ -177,6 +179,7 @@ void Upkeep::repair(const Examples& examples, Watch& watch) {
 
 bool Upkeep::fires(const Examples& examples, const Touched& at) {
     Node& node = tree_[at.node];
+    if (node.updates_since_build >= kMostUpdates) return true;  // before the counters run over
     if (!limits_.certified_rule()) {
         const double size = node.built_size;
         if (node.updates_since_build > limits_.epsilon * size + kTolerance * size) return true;

@@ -72,7 +72,8 @@ def reproduce(
         remarks.append(f"EFDT and HAT are missing: {moa.HOW_TO_GET_IT}.")
     records = Works(sets, workers.number, workers.folder).do(jobs(extent, list(sets)))
     found = Found(records, sets)
-    write(found, folder, {**circumstances(), **moa.moa_version()}, remarks)
+    about = {**circumstances(), **moa.moa_version()}
+    write(found, folder, about, remarks, quick=extent.rows is not None)
     if lost := missing(folder):
         raise NotHere(f"{folder} is not complete: {', '.join(lost)}")
     print(f"written: {folder / 'README.md'}")
@@ -102,14 +103,16 @@ def _load(name: str, places: list[Path], *, may_download: bool) -> Data | None:
         return None
 
 
-def write(found: Found, folder: Path, about: dict[str, str], remarks: list[str]) -> None:
+def write(
+    found: Found, folder: Path, about: dict[str, str], remarks: list[str], *, quick: bool = False
+) -> None:
     """Write JSON, pictures and the report."""
     tables = all_tables(found)
     keep_json("tables", {"tables": [asdict(table) for table in tables]}, folder)
     keep_json("runs", {"runs": list(found.records.values())}, folder)
     for layout in LAYOUTS:
         keep_picture(layout.name, draw(found, layout), folder)
-    text = report(found, tables, about, remarks)
+    text = report(found, tables, about, remarks, quick=quick)
     (folder / "README.md").write_text(text, encoding="utf-8")
 
 

@@ -17,7 +17,7 @@ the best split for the rows that are there now.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from evertree.adaptive import AdaptiveTree
+from evertree.encoding import category_code
 from evertree.errors import (
     CannotExport,
     DuplicateId,
@@ -33,6 +33,7 @@ from evertree.tree import Certificate, EverTree
 
 if TYPE_CHECKING:
     from evertree import river as river
+    from evertree.adaptive import AdaptiveTree
     from evertree.estimators.sklearn import EverTreeClassifier as EverTreeClassifier
     from evertree.explain import diff, influence, snapshot
     from evertree.export import (
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     )
     from evertree.plots import plot_history, plot_tree
 
+# Without EverTreeClassifier: `from evertree import *` would import scikit-learn, or fail without.
 __all__ = [
     "AdaptiveTree",
     "CannotExport",
@@ -60,6 +62,7 @@ __all__ = [
     "InvalidParameter",
     "MissingExtra",
     "__version__",
+    "category_code",
     "diff",
     "export_dot",
     "export_text",
@@ -79,6 +82,7 @@ __version__ = "0.1.0"
 
 # What not every user needs is imported when it is first asked for, and not before.
 _LATER: dict[str, tuple[str, str | None]] = {
+    "AdaptiveTree": ("evertree.adaptive", "AdaptiveTree"),
     "EverTreeClassifier": ("evertree.estimators.sklearn", "EverTreeClassifier"),
     "diff": ("evertree.explain", "diff"),
     "evaluate": ("evertree.evaluate", None),

@@ -7,23 +7,29 @@ label) is what EverTree does, so this file only says which trees there are and w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from evertree import _core
-from evertree.encoding import Encoder, Row, show
-from evertree.errors import InvalidParameter
-from evertree.limits import Limits, whole
-from evertree.tree import Certificate, EverTree, Examples, certificate
+import numpy as np
+import numpy.typing as npt
 
-# A window is short-lived, so its tree need not be as close to the best: measured on the paper's
-# data, 0.3 costs a third of the work of 0.1 and no accuracy.
-_GAP_OF_WINDOWS: Final = 0.3
+from evertree import _core
+from evertree.encoding import Encoder, Floats, Ids, Labels, Row, Rows, show
+from evertree.errors import InvalidParameter
+from evertree.frames import matrix
+from evertree.limits import Limits, gap, whole
+from evertree.tree import Certificate, EverTree, Examples, certificate, id_in_use
+
 # Beside the full tree, one that cannot overfit: on noisy data it is the better one.
 _SHALLOW: Final = 10
 # Shorter windows cost little and are the first to see a change: they never rest.
 _ALWAYS_AWAKE: Final = 1000
+# No tree holds more, so nothing changes by cutting here.
+_WINDOW_MAX: Final = 2**62
+# Of a table, so many rows at the end test the trees before they learn them, in such pieces.
+_TESTED: Final = 2000
+_PIECE: Final = 100
 
 _WINDOW_RULE: Final = "is not an int >= 1: it is how many of the latest examples a tree holds"
 
@@ -33,9 +39,10 @@ class Candidate:
     """One of the trees of an AdaptiveTree, and how it is doing.
 
     `window` is how many of the latest examples it holds (None: all), `accuracy` the share of
-    examples that it labelled rightly before it learned them, the last five hundred counting most.
-    Without a tree (`awake` is False) it costs nothing, and its accuracy is that of when it went to
-    rest. `examples` counts what is in its window.
+    examples that it labelled rightly before it learned them, the last five hundred counting most (0
+    before the first; one that has just been woken starts a little below the best). Without a tree
+    (`awake` is False) it costs nothing, and its accuracy is that of when it went to rest.
+    `examples` counts what is in its window.
     """
 
     window: int | None
@@ -49,10 +56,12 @@ class Candidate:
 
 
 class AdaptiveTree(EverTree):
-    """An EverTree that keeps as many of the latest examples as still help.
+    """An EverTree that answers from as many of the latest examples as still help.
 
     n_features, categorical, min_impurity, min_samples_split, max_depth, n_jobs   as in EverTree
-    max_gap     β of the trees that hold all examples; those of windows have 0.3, if that is more
+    max_gap     β of the trees that hold all examples
+    window_gap  β of those that hold a window. They are short-lived, so it may be larger: on the
+                paper's data 0.3 is a third of the work of 0.1, and costs no accuracy
     windows     how many of the latest examples the other trees hold
     max_window  forget what is older than so many examples; None keeps all
 
@@ -61,9 +70,10 @@ class AdaptiveTree(EverTree):
     been worse rests, and is built again when its time comes or things change.
 
     Examples are stored once, whatever the number of trees. Promise: after every call, each split of
-    every tree that is awake is within its max_gap of the best one for its window (`certify` checks
-    all of them). An insertion costs what it costs in each tree that is awake. One of `insert_many`
-    is tested as a whole by the trees as they were, and then learned as a whole.
+    every tree that is awake is within its β of the best one for its window (`certify` checks all of
+    them). An insertion costs what it costs in each tree that is awake, and the first after a label
+    came or went sorts the labels. A batch of `insert_many` is tested as a whole by the trees as
+    they were, and then learned as a whole. If all of a window is deleted, another tree answers.
 
     >>> tree = AdaptiveTree(n_features=1, windows=[20])
     >>> for i in range(200):
@@ -72,7 +82,7 @@ class AdaptiveTree(EverTree):
     ('low', 20, 200)
     """
 
-    __slots__ = ("_candidates", "_max_window", "_panel", "_windows")
+    __slots__ = ("_candidates", "_max_window", "_panel", "_window_gap", "_windows")
 
     def __init__(
         self,
@@ -84,6 +94,7 @@ class AdaptiveTree(EverTree):
         max_depth: int | None = None,
         windows: Iterable[int] = (100, 1000, 10000),
         max_window: int | None = None,
+        window_gap: float = 0.3,
         n_jobs: int | None = None,
     ) -> None:
         limits = Limits.checked(
@@ -99,7 +110,8 @@ class AdaptiveTree(EverTree):
         longest = None if max_window is None else whole("max_window", max_window, 1, _WINDOW_RULE)
         self._max_window = longest
         self._windows = _checked_windows(windows)
-        self._candidates = _candidates(limits, self._windows, longest)
+        self._window_gap = gap("window_gap", window_gap)
+        self._candidates = _candidates(limits, self._windows, self._window_gap, longest)
         encoder = Encoder(limits.n_features, limits.categorical)
         self._panel = _core.Panel(
             limits.n_features,
@@ -135,7 +147,7 @@ class AdaptiveTree(EverTree):
                 max_depth=one.max_depth,
                 awake=awake,
                 answering=i == best,
-                accuracy=max(accuracy, 0.0),
+                accuracy=accuracy,
                 examples=examples,
                 nodes=nodes,
             )
@@ -147,7 +159,8 @@ class AdaptiveTree(EverTree):
     def answers(self, x: Row) -> list[Any]:
         """Ask every tree for the label of x, in the order of `candidates`. O(depths).
 
-        None stands for one that rests. Where they differ, something may be changing.
+        None stands for one that rests or whose window is empty. Where they differ, something may be
+        changing.
 
         >>> tree = AdaptiveTree(n_features=1)
         >>> i = tree.insert([31.0], "yes")
@@ -160,11 +173,58 @@ class AdaptiveTree(EverTree):
         """Give what this tree was made with, to make another one like it. O(1)."""
         limits = super().parameters()
         del limits["epsilon"]
-        return limits | {"windows": self._windows, "max_window": self._max_window}
+        return limits | {
+            "windows": self._windows,
+            "max_window": self._max_window,
+            "window_gap": self._window_gap,
+        }
 
-    def examples(self) -> Examples:
-        """Copy the examples that the tree that answers now holds; the smallest id first."""
-        return super().examples()
+    def examples(self, *, answering: bool = False) -> Examples:
+        """Copy all active examples, or only those of the tree that answers; the smallest id first.
+
+        >>> tree = AdaptiveTree(n_features=1, max_window=2)
+        >>> ids = tree.insert_many([[31.0], [62.0], [47.0]], ["yes", "no", "yes"])
+        >>> tree.examples().ids
+        array([1, 2])
+        """
+        return self._examples(answering=answering)
+
+    def insert_first(self, X: Rows, y: Labels, ids: Ids | None = None) -> npt.NDArray[np.int64]:
+        """Take a table in so that the trees can be told apart: its last 2,000 rows test them.
+
+        They go in a hundred at a time, so an error that is not of the rows themselves (Ctrl-C, no
+        memory) takes all of them out again, but leaves what they have shown.
+        """
+        rows = matrix(self._encoder, X)
+        labels = self._encoder.labels(y, len(rows))
+        numbers = self._checked(rows, labels, ids)
+        learned: list[npt.NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
+        start, stop = 0, max(0, len(rows) - _TESTED)
+        try:
+            while start < len(rows):
+                stop = max(stop, min(start + _PIECE, len(rows)))
+                piece = slice(start, stop)
+                some = None if numbers is None else numbers[piece]
+                learned.append(self.insert_many(rows[piece], labels[piece], some))
+                start = stop
+        except BaseException:
+            self.delete_many(ids=np.concatenate(learned))
+            raise
+        return np.concatenate(learned)
+
+    def _checked(
+        self, rows: Floats, labels: list[Hashable], ids: Ids | None
+    ) -> npt.NDArray[np.int64] | None:
+        """Refuse a whole table for one bad label or id, by its place in it."""
+        for label in labels:
+            self._encoder.label(label)
+        if ids is None:
+            return None
+        numbers = self._encoder.ids(ids, len(rows))
+        for place, number in enumerate(numbers.tolist()):
+            if number in self:
+                raise id_in_use(f"ids[{place}]", number, "ids")
+        return numbers
 
     def certify(self) -> Certificate:
         """Audit every tree that is awake, each against the examples of its window.
@@ -172,10 +232,11 @@ class AdaptiveTree(EverTree):
         Costs as much as `EverTree.certify` for each of them. A breach names its tree; `worst_gap`,
         `worst_node` and `nodes` are those of the tree that answers.
         """
-        audits = [certificate(found) for found in self._panel.certify()]
-        answering = audits[self._panel.best()]
+        best, found = self._panel.certify()
+        audits = [certificate(audit) for audit in found]
+        answering = audits[best]
         breaches = [
-            f"tree of {'all' if one.window is None else f'the last {one.window}'}: {breach}"
+            f"{one}: {breach}"
             for one, audit in zip(self._candidates, audits, strict=True)
             for breach in audit.breaches
         ]
@@ -194,15 +255,21 @@ class _Chosen:
     max_gap: float
     max_depth: int | None
 
+    def __str__(self) -> str:
+        held = "all" if self.window is None else f"the last {self.window}"
+        depth = "" if self.max_depth is None else f", max_depth {self.max_depth}"
+        return f"tree of {held}{depth}"
 
-def _candidates(limits: Limits, windows: list[int], longest: int | None) -> list[_Chosen]:
+
+def _candidates(
+    limits: Limits, windows: list[int], window_gap: float, longest: int | None
+) -> list[_Chosen]:
     """Choose the trees, the longest windows first: of equally good ones the first answers."""
     chosen = [_Chosen(longest, limits.max_gap, limits.max_depth)]
     if limits.max_depth is None or limits.max_depth > _SHALLOW:
         chosen.append(_Chosen(longest, limits.max_gap, _SHALLOW))
-    gap = max(limits.max_gap, _GAP_OF_WINDOWS)
     return chosen + [
-        _Chosen(window, gap, limits.max_depth)
+        _Chosen(window, window_gap, limits.max_depth)
         for window in sorted(windows, reverse=True)
         if longest is None or window < longest
     ]
@@ -211,7 +278,7 @@ def _candidates(limits: Limits, windows: list[int], longest: int | None) -> list
 def _in_core(one: _Chosen, limits: Limits) -> tuple[int, float, float, int, int, bool]:
     depth = limits.max_depth_in_core if one.max_depth == limits.max_depth else one.max_depth
     return (
-        -1 if one.window is None else one.window,
+        -1 if one.window is None else min(one.window, _WINDOW_MAX),
         one.max_gap,
         limits.min_impurity,
         limits.min_samples_split_in_core,

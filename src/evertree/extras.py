@@ -20,12 +20,13 @@ def load(module: str, extra: str, purpose: str) -> Any:
     Traceback (most recent call last):
     ...
     evertree.errors.MissingExtra: reading Parquet needs no_such_library, which is not installed: \
-pip install 'evertree[streams]'
+pip install 'evertree[streams]' (in a clone: pip install '.[streams]')
     """
     try:
         return importlib.import_module(module)
     except ImportError as error:
         library = module.partition(".")[0]
         raise MissingExtra(
-            f"{purpose} needs {library}, which is not installed: pip install 'evertree[{extra}]'"
+            f"{purpose} needs {library}, which is not installed: pip install 'evertree[{extra}]' "
+            f"(in a clone: pip install '.[{extra}]')"
         ) from error

@@ -27,8 +27,10 @@ NUMBER: Final = "number"
 MOMENT: Final = "moment"
 ZONED: Final = "moment with a time zone"
 DURATION: Final = "duration"
-CATEGORY: Final = "category"
+TEXT: Final = "text"
+CATEGORY: Final = "category"  # of a type of categories, or named as one; a TEXT is one by itself
 EMPTY: Final = "missing values only"
+CATEGORIES: Final = frozenset({TEXT, CATEGORY})
 
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001  (moments without a zone count from here)
 _EPOCH_UTC: Final = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
@@ -38,7 +40,7 @@ _NUMBERS: Final = (bool, int, float, np.bool_, np.integer, np.floating)
 
 
 class Column(NamedTuple):
-    """One column: float64 with nan where missing; of a CATEGORY the values, None where missing."""
+    """One column: float64 with nan where missing; of categories the values, None where missing."""
 
     name: Hashable
     kind: str
@@ -84,7 +86,7 @@ def read_dicts(rows: Sequence[Mapping[Hashable, Any]]) -> list[Column]:
     """Read a list of dicts; a key that a row does not have is missing there. O(n·d).
 
     >>> [(c.name, c.kind) for c in read_dicts([{"age": 31, "city": "Oslo"}, {"age": 62}])]
-    [('age', 'number'), ('city', 'category')]
+    [('age', 'number'), ('city', 'text')]
     """
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping):
@@ -109,8 +111,8 @@ def of_values(name: Hashable, values: list[Any]) -> Column:
     >>> of_values("age", [31, "old"])
     Traceback (most recent call last):
     ...
-    evertree.errors.InvalidExample: column 'age' has a number (31) in row 0 and a category ('old') \
-in row 1: a column is of one kind; turn it into numbers, texts or categories, or leave it out
+    evertree.errors.InvalidExample: column 'age' has a number (31) in row 0 and a text ('old') in \
+row 1: a column is of one kind; turn it into numbers, texts or categories, or leave it out
     """
     first: dict[str, int] = {}
     for i, value in enumerate(values):
@@ -123,7 +125,7 @@ in row 1: a column is of one kind; turn it into numbers, texts or categories, or
             f"({show(values[j])}) in row {j}: a column is of one kind; {_WAY_OUT}"
         )
     kind = next(iter(first), EMPTY)
-    if kind == CATEGORY:
+    if kind in CATEGORIES:
         return Column(name, kind, [None if is_missing(value) else value for value in values])
     numbers = (np.nan if is_missing(value) else value_of(name, value) for value in values)
     return Column(name, kind, np.fromiter(numbers, dtype=np.float64, count=len(values)))
@@ -184,7 +186,7 @@ def codes(column: Column) -> Floats:
     >>> codes(Column("zone", CATEGORY, [3, None])).tolist()
     [3.0, nan]
     """
-    if column.kind != CATEGORY:
+    if column.kind not in CATEGORIES:
         return np.asarray(column.values)
     table = {
         value: np.nan if value is None else code_of(column.name, value)
@@ -194,12 +196,38 @@ def codes(column: Column) -> Floats:
 
 
 def _numbers(column: Column) -> Floats:
-    if column.kind != CATEGORY:
+    if column.kind not in CATEGORIES:
         return np.asarray(column.values)
     example = next(value for value in column.values if value is not None)
     raise InvalidExample(
         f"column {show(column.name)} has categories ({show(example)}, ...) and is not a "
         "categorical feature: name it as one, or turn it into numbers"
+    )
+
+
+def check_text(column: Column, since: str) -> None:
+    """Refuse a column without texts where texts were known, unless all is missing. O(n).
+
+    Its numbers would be taken for codes, and equal none of the texts that look like them.
+
+    >>> check_text(of_values("zip", [150, 5003]), "in fit")
+    Traceback (most recent call last):
+    ...
+    evertree.errors.InvalidExample: column 'zip' has numbers (150, ...) and was text in fit: give \
+texts, with .astype(str), or with dtype=str where the table is read
+    """
+    if column.kind in {TEXT, EMPTY}:
+        return
+    there = [value for value in np.asarray(column.values, object) if not is_missing(value)]
+    if not there or any(isinstance(value, str) for value in there):
+        return
+    found = f"values of the kind {column.kind}"
+    if column.kind in {NUMBER, CATEGORY}:
+        first = int(there[0]) if column.kind == NUMBER and there[0].is_integer() else there[0]
+        found = f"{'numbers' if column.kind == NUMBER else 'categories'} ({show(first)}, ...)"
+    raise InvalidExample(
+        f"column {show(column.name)} has {found} and was text {since}: "
+        "give texts, with .astype(str), or with dtype=str where the table is read"
     )
 
 
@@ -223,7 +251,7 @@ def kind_of(name: Hashable, value: object) -> str:
     """Tell the kind of a value that is not missing, or refuse it by name. O(1).
 
     >>> kind_of("when", dt.date(2024, 2, 29)), kind_of("city", "Oslo"), kind_of("open", True)
-    ('moment', 'category', 'number')
+    ('moment', 'text', 'number')
     >>> kind_of("tags", {"a"})
     Traceback (most recent call last):
     ...
@@ -235,7 +263,7 @@ boolean, a text, a moment or a duration; turn it into numbers, texts or categori
     if isinstance(value, _NUMBERS):
         return NUMBER
     if isinstance(value, str):
-        return CATEGORY
+        return TEXT
     if isinstance(value, dt.datetime):
         return MOMENT if value.tzinfo is None else ZONED
     if isinstance(value, (dt.date, np.datetime64)):
@@ -313,12 +341,14 @@ def _of_series(series: nw.Series[Any], narwhals: Any) -> Column:
         return of_values(series.name, values)
     kind, read = _reader(series, narwhals)
     found = read(series.name, present)
+    if kind == CATEGORY and all(isinstance(value, str) for value in set(found)):
+        kind = TEXT
     if len(present) == len(series):
         return Column(series.name, kind, found)
     there = ~series.is_null().to_numpy().astype(bool)
-    filled: npt.NDArray[Any] = np.full(len(series), None if kind == CATEGORY else np.nan)
+    filled: npt.NDArray[Any] = np.full(len(series), None if kind in CATEGORIES else np.nan)
     filled[there] = found
-    return Column(series.name, kind, filled.tolist() if kind == CATEGORY else filled)
+    return Column(series.name, kind, filled.tolist() if kind in CATEGORIES else filled)
 
 
 _Reader = Callable[[Hashable, "nw.Series[Any]"], Any]
@@ -334,7 +364,8 @@ def _reader(series: nw.Series[Any], narwhals: Any) -> tuple[str, _Reader]:
     if dtype == narwhals.Boolean:
         return NUMBER, lambda _, s: s.cast(narwhals.Int8).cast(narwhals.Float64).to_numpy()
     if isinstance(dtype, (narwhals.String, narwhals.Categorical, narwhals.Enum)):
-        return CATEGORY, lambda _, s: _as_objects(s.to_list())
+        kind = TEXT if isinstance(dtype, narwhals.String) else CATEGORY
+        return kind, lambda _, s: _as_objects(s.to_list())
     if isinstance(dtype, (narwhals.Datetime, narwhals.Date)):
         zoned = getattr(dtype, "time_zone", None) is not None
         return ZONED if zoned else MOMENT, _moments

@@ -25,6 +25,8 @@ _RULES = {
     "n_features": "is not an int from 1 to 2**31 - 1: it is how many numbers a row has",
     "max_gap": "is not in (0, 1]: it is the largest loss of Gini gain that a split may have; "
     "0.1 is the default",
+    "window_gap": "is not in (0, 1]: it is the largest loss of Gini gain that a split may have in "
+    "the tree of a window; 0.3 is the default",
     "min_impurity": "is not in [0, 1]: a set with at least this Gini impurity is split; "
     "0.01 is the default",
     "min_samples_split": "is not an int >= 2: a set of fewer examples is a leaf; 2 is the default",
@@ -105,6 +107,11 @@ def whole(name: str, value: object, low: int, rule: str) -> int:
     return _whole(name, value, low, rule=rule)
 
 
+def gap(name: str, value: object) -> float:
+    """Check a β that is not that of one tree alone."""
+    return _max_gap(value, name)
+
+
 def _whole(name: str, value: object, low: float, high: float = math.inf, rule: str = "") -> int:
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         number = int(value)
@@ -125,10 +132,10 @@ def _real(name: str, value: object, low: float, high: float = math.inf) -> float
     raise _wrong(name, value)
 
 
-def _max_gap(value: object) -> float:
-    number = _real("max_gap", value, 0.0, 1.0)
+def _max_gap(value: object, name: str = "max_gap") -> float:
+    number = _real(name, value, 0.0, 1.0)
     if number == 0:
-        raise _wrong("max_gap", value)
+        raise _wrong(name, value)
     return number
 
 

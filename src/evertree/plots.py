@@ -15,17 +15,25 @@ import numpy.typing as npt
 from evertree.encoding import show
 from evertree.errors import InvalidParameter
 from evertree.extras import load
-from evertree.outline import Outline, checked_depth, is_missing, label_colour
+from evertree.outline import (
+    Categories,
+    Outline,
+    Words,
+    checked_depth,
+    is_missing,
+    label_colour,
+    tree_of,
+)
 
 if TYPE_CHECKING:
     from evertree.tree import Node
 
 # In inches, for a picture in full size; text is in points.
-_LEVEL_HEIGHT, _BOX_HEIGHT, _BAR_HEIGHT = 1.0, 0.52, 0.07
-_BOX_WIDTH_MIN, _CHARACTER_WIDTH, _GAP = 0.62, 0.078, 0.14
+_LEVEL_HEIGHT, _BOX_HEIGHT, _BAR_HEIGHT = 1.0, 0.56, 0.07
+_BOX_WIDTH_MIN, _CHARACTER_WIDTH, _GAP = 0.66, 0.087, 0.14
 _MARGIN, _LEGEND_HEIGHT = 0.15, 0.45
-_LEGEND_GAP, _LEGEND_CHARACTER_WIDTH = 0.45, 0.068
-_TEXT, _SMALL_TEXT = 9.0, 7.5
+_LEGEND_GAP, _LEGEND_CHARACTER_WIDTH = 0.45, 0.076
+_TEXT, _SMALL_TEXT = 10.0, 9.0
 _NAME_LENGTH_MAX = 28
 _LEGEND_LENGTH_MAX = 12
 _INK, _PALE = "#2b2b2b", "#6f6f6f"
@@ -38,14 +46,17 @@ def plot_tree(
     feature_names: Sequence[str] | None = None,
     precision: int = 4,
     ax: Any = None,
+    categories: Categories | None = None,
 ) -> Any:
     """Draw the tree; return the matplotlib Axes.
 
-    O(nodes drawn + nodes · labels). Rows for which the test holds go left. A box has the colour of
-    its answer, the paler the more mixed its labels are, and a bar with their shares. What lies
-    below `max_depth` is cut and shown as "…" (None draws it all). Thresholds are rounded to
-    `precision` significant digits: `export_text` has them in full. Without `ax`, a figure is made
-    that is large enough.
+    O(n·d + nodes · labels). Rows for which the test holds go left. A box has the colour of its
+    answer, the paler the more mixed its labels are, and a bar with their shares. What lies below
+    `max_depth` is cut and shown as "…" (None draws it all). Thresholds are rounded to `precision`
+    significant digits: `export_text` has them in full, and knows `categories`, too: the texts that
+    may occur, of which a tree keeps codes alone. Where a feature is missing in a row at all, its
+    tests say on which side that counts: "or missing" goes left with the others, "(missing: no)"
+    right. Without `ax`, a figure is made that is large enough.
 
     >>> from evertree import EverTree
     >>> tree = EverTree(n_features=1)
@@ -58,7 +69,8 @@ def plot_tree(
         raise InvalidParameter(f"precision={show(precision)} is not an int >= 1")
     depth = checked_depth(max_depth)
     pyplot = load("matplotlib.pyplot", "plot", "plot_tree()")
-    drawing = _Drawing(Outline.of(tree, feature_names), depth, precision)
+    outline = Outline.of(tree, feature_names, categories, precision)
+    drawing = _Drawing(outline, depth, _with_missing(tree))
     if ax is None:
         _, ax = pyplot.subplots(figsize=drawing.inches(), layout="constrained")
     drawing.draw(ax)
@@ -122,10 +134,12 @@ class _Box(NamedTuple):
 class _Drawing:
     """A tree laid out in inches, the root at height 0, each subtree in a strip of its own."""
 
-    def __init__(self, outline: Outline, max_depth: int | None, precision: int) -> None:
+    def __init__(
+        self, outline: Outline, max_depth: int | None, with_missing: npt.NDArray[np.bool_]
+    ) -> None:
         self.outline = outline
         shown = [n for n in outline.nodes if max_depth is None or n["depth"] <= max_depth]
-        self.boxes = {n["id"]: _box(outline, n, max_depth, precision) for n in shown}
+        self.boxes = {n["id"]: _box(outline, n, max_depth, with_missing) for n in shown}
         self.depth = max(n["depth"] for n in shown)
         self.any_cut = any(box.is_cut for box in self.boxes.values())
         self.strips = self._strips()
@@ -210,10 +224,10 @@ class _Drawing:
         style = {"ha": "center", "va": "center", "zorder": 4, "parse_math": False}
         weight = "normal" if is_split else "bold"
         ax.text(
-            x, y + 0.13, box.title, fontsize=_TEXT * scale, color=_INK, fontweight=weight, **style
+            x, y + 0.14, box.title, fontsize=_TEXT * scale, color=_INK, fontweight=weight, **style
         )
         size = f"n = {n:,}" if n else "empty"
-        ax.text(x, y - 0.055, size, fontsize=_SMALL_TEXT * scale, color=_INK, **style)
+        ax.text(x, y - 0.06, size, fontsize=_SMALL_TEXT * scale, color=_INK, **style)
         self._draw_bar(ax, i, patches)
         if box.is_cut:
             below = f"… {self.outline.size(box.node) - 1:,} nodes"
@@ -261,11 +275,18 @@ class _Drawing:
             x += _LEGEND_GAP + _LEGEND_CHARACTER_WIDTH * len(name)
 
 
-def _box(outline: Outline, node: Node, max_depth: int | None, precision: int) -> _Box:
+def _with_missing(tree: Any) -> npt.NDArray[np.bool_]:
+    """Tell of each feature whether it is missing in any row."""
+    return np.asarray(np.isnan(tree_of(tree).examples().X).any(axis=0))
+
+
+def _box(
+    outline: Outline, node: Node, max_depth: int | None, with_missing: npt.NDArray[np.bool_]
+) -> _Box:
     is_split = node["feature"] is not None
     is_cut = is_split and max_depth is not None and node["depth"] >= max_depth
     if is_split and not is_cut:
-        title = _test(outline, node, precision)
+        title = _test(outline.words, node, with_missing)
     else:
         title = _short(_name(outline.answer(node["id"])))
     n = sum(node["counts"].values())
@@ -273,11 +294,19 @@ def _box(outline: Outline, node: Node, max_depth: int | None, precision: int) ->
     return _Box(node, is_cut, title, max(_BOX_WIDTH_MIN, 0.2 + _CHARACTER_WIDTH * characters))
 
 
-def _test(outline: Outline, node: Node, precision: int) -> str:
-    name = _short(outline.feature_names[cast("int", node["feature"])])
+def _test(words: Words, node: Node, with_missing: npt.NDArray[np.bool_]) -> str:
+    feature = cast("int", node["feature"])
+    name = _short(words.feature_names[feature])
+    if is_missing(node["category"]):
+        return f"{name} missing"
     if node["threshold"] is not None:
-        return f"{name} ≤ {node['threshold']:.{precision}g}"
-    return f"{name} missing" if is_missing(node["category"]) else f"{name} = {node['category']}"
+        text = f"{name} ≤ {words.threshold(node).removesuffix('.0')}"
+    else:
+        known = words.text(node)
+        text = f"{name} = {node['category'] if known is None else _short(_name(known))}"
+    if not with_missing[feature]:
+        return text
+    return f"{text} or missing" if node["missing_left"] else f"{text} (missing: no)"
 
 
 def _name(label: Hashable) -> str:

@@ -152,16 +152,31 @@ def test_names_in_a_report_are_text(tmp_path):
     ("options", "says"),
     [
         ([], "--label is missing"),
-        (["--label", "nothing"], "label='nothing' is not a column"),
+        (["--label", "nothing"], "--label nothing is not a column"),
+        (["--label", "5"], "--label 5 is not a column: there are 5, day"),
         (
             ["--label", "bought", "--window", "auto", "--model", "random"],
             "--window does not go with --model random",
         ),
-        (["--label", "bought", "--window", "7 moons", "--time", "day"], "W='7 moons' is not"),
         (["--label", "bought", "--window", "7d"], "by --time"),
         (["--label", "bought", "--compare", "magic"], "'magic' is none of river, sklearn and moa"),
-        (["--label", "bought", "--max-gap", "2"], r"max_gap=2.0 is not in \(0, 1\]"),
-        (["--label", "bought", "--first", "5000"], "none was left to be judged"),
+        (["--label", "bought", "--max-gap", "2"], r"--max-gap 2.0 is not in \(0, 1\]"),
+        (["--label", "bought", "--first", "5000"], "left to be judged: choose a smaller --first$"),
+        (
+            ["--label", "bought", "--first", "5000", "--window", "auto"],
+            "choose a smaller --first$",
+        ),
+        (["--label", "bought", "--window", "5000"], "choose a smaller --window$"),
+        (["--label", "bought", "--first", "-1"], "--first -1 is no number of rows"),
+        (["--label", "bought", "--drop", "day,a,b,c"], "--label bought, no --time, --drop day,a,b"),
+        (["--label", "bought", "--categorical", "bought"], "--categorical bought is no feature"),
+        (["--label", "bought", "--encoding", "klingon"], "--encoding klingon is not an encoding"),
+        (["--label", "bought", "--delimiter", "ab"], "--delimiter ab is not one letter"),
+        (["--label", "bought", "--delimiter", ";"], "delimiter may be another.*--delimiter ,"),
+        (
+            ["--label", "bought", "--positive", "bys"],
+            "--positive bys is a label that no row of data.csv has: there are no, yes$",
+        ),
         (
             ["--label", "bought", "--window", "10", "--first", "5"],
             "--first does not go with a window",
@@ -172,6 +187,97 @@ def test_names_in_a_report_are_text(tmp_path):
 def test_errors_speak(data, capsys, options, says):
     assert run(data, *options) == 2
     assert re.search(says, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("window", ["-5", "0", "7x", "1e3", "7 moons", "automatic"])
+@pytest.mark.parametrize("time", [[], ["--time", "day"]])
+def test_windows_that_are_none(data, capsys, window, time):
+    assert run(data, "--label", "bought", *time, "--window", window) == 2
+    says = f"--window {window} is none of a number of rows (1000), a time (7d, 12h) and auto\n"
+    assert capsys.readouterr().err == f"evertree: {says}"
+
+
+@pytest.mark.parametrize("option", ["--report", "--json"])
+def test_what_cannot_be_written_is_refused_before_the_run(data, tmp_path, capsys, option):
+    for place, says in (
+        (tmp_path, "is a folder: name a file in it"),
+        (tmp_path / "none" / "x", f"there is no folder {tmp_path / 'none'}"),
+    ):
+        assert run(data, "--label", "bought", option, place) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.startswith(f"evertree: {option} {place}")
+        assert says in captured.err
+
+
+def test_the_advice_of_readers_can_be_followed(tmp_path, capsys):
+    data = tmp_path / "data.csv"
+    rows = [f"{i % 7};{'Köln' if i % 7 > 3 else 'Ulm'}" for i in range(300)]
+    data.write_bytes("\n".join(["a;y", *rows, "none;Ulm"]).encode("latin-1"))
+    options = ["--label", "1", "--window", 50]
+    for says, more in (
+        ("delimiter may be another one, as in --delimiter ';'", ["--delimiter", ";"]),
+        ("name the encoding of the file, as in --encoding latin-1", ["--encoding", "latin-1"]),
+        ("name the column in --categorical, or name the text in --missing", ["--missing", "none"]),
+    ):
+        assert run(data, *options) == 2
+        assert says in capsys.readouterr().err
+        options += more
+    assert run(data, *options) == 0
+    assert "1.0000" in capsys.readouterr().out
+    bare = tmp_path / "bare.tsv"
+    bare.write_text("\n".join(f"{i % 7}\t{i % 7 > 3}" for i in range(300)))
+    assert run(bare, "--names", "a,y", "--label", "y", "--delimiter", r"\t", "--window", 50) == 0
+
+
+def test_options_that_a_file_has_no_use_for_are_refused(tmp_path, capsys):
+    data = tmp_path / "data.arff"
+    data.write_text("@relation r\n@attribute a real\n@attribute y {p,q}\n@data\n1,p\n")
+    assert run(data, "--categorical", "nonexistent") == 2
+    assert "--categorical does not go with data.arff" in capsys.readouterr().err
+    assert run(tmp_path / "data.parquet", "--label", "y", "--encoding", "utf-8") == 2
+    assert "--encoding does not go with data.parquet" in capsys.readouterr().err
+
+
+def test_what_was_understood_is_said(tmp_path, capsys):
+    data = tmp_path / "data.csv"
+    lines = [
+        f"2026-01-01T00:{i // 60:02d}:{i % 60:02d},{i % 5},{'abc'[i % 3]},{'pq'[i % 2]}"
+        for i in range(300)
+    ]
+    data.write_text("\n".join(["when,n,city,y", *lines]))
+    report = tmp_path / "out.html"
+    assert run(data, "--label", "y", "--window", 100, "--report", report) == 0
+    told, warned = capsys.readouterr().err.splitlines()
+    understood = "when: category, 300 values · n: number · city: category, 3 values"
+    assert told == f"evertree: columns, by the first 300 rows: {understood}"
+    assert understood in report.read_text()
+    assert "--drop when" in warned
+    assert "--time when" in warned
+    assert run(data, "--label", "y", "--window", 100, "--time", "when") == 0
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_a_positive_label_that_is_never_judged(tmp_path, capsys):
+    data = tmp_path / "data.csv"
+    data.write_text(
+        "a,y\n0,rare\n" + "".join(f"{1 + i % 7},{'pq'[i % 7 > 3]}\n" for i in range(200))
+    )
+    assert run(data, "--label", "y", "--window", 50, "--positive", "rare") == 0
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith("evertree: --positive rare is a label of the first batch alone")
+
+
+def test_the_report_of_a_tree_that_finds_its_window(data, tmp_path, capsys):
+    report = tmp_path / "out.html"
+    options = ["--label", "bought", "--drop", "day", "--window", "Auto", "--first", 300]
+    assert run(data, *options, "--report", report) == 0
+    window = re.search(r"window: (.*) answer now", capsys.readouterr().out)[1]
+    text = report.read_text()
+    assert f"window: auto, now {window}</p>" in text
+    rows = re.findall(r"<tr[^>]*><td>((?:all|the last [\d,]+) rows)</td>.*?</tr>", text)
+    assert rows == ["all rows"] * 2 + [f"the last {w} rows" for w in ("10,000", "1,000", "100")]
+    assert text.count("<td>answers</td>") == 1
 
 
 def test_bad_files(tmp_path, capsys):
@@ -243,4 +349,17 @@ def test_lines_come_now_and_then(monkeypatch):
     lines.end()
     shown = sys.stderr.getvalue().splitlines()
     assert len(shown) == 5
-    assert shown[0].startswith("tree: rows judged 100 of about 1,000, F1 now")
+    assert shown[0].startswith("tree: rows judged 100 of about 500, F1 now")
+    assert shown[-1].startswith("tree: rows judged 500 of about 500, F1 now")
+
+
+@pytest.mark.parametrize("window", [["--window", "200"], ["--window", "7d", "--time", "day"]])
+def test_progress_ends_at_the_end(data, monkeypatch, window):
+    shares = []
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(view, "bar", lambda share: shares.append(share) or "")
+    drop = [] if "--time" in window else ["--drop", "day"]
+    assert run(data, "--label", "bought", *drop, *window) == 0
+    assert shares[0] < 0.1
+    assert shares[-1] == max(shares) == 1.0

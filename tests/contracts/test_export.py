@@ -13,7 +13,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evertree import CannotExport, EmptyTree, EverTree, InvalidParameter, MissingExtra
+from evertree import (
+    CannotExport,
+    EmptyTree,
+    EverTree,
+    InvalidParameter,
+    MissingExtra,
+    category_code,
+)
 from evertree.export import (
     classes,
     export_dot,
@@ -457,7 +464,146 @@ def test_equalities_on_many_features_are_refused_at_a_limit(monkeypatch):
         to_shap(random_tree(2, "categorical"))
 
 
+# ------------------------------------------------------------------ texts, moments, digits in words
+
+CITIES = ["Oslo", "Bergen", "Tromsø"]
+
+
+def tree_of_cities():
+    tree = EverTree(2, categorical=[1])
+    rows = [[0.1 + 0.2 * (i % 2), CITIES[i % 3]] for i in range(12)]
+    tree.insert_many(rows, [f"{city}{x > 0.2}" for x, city in rows])
+    return tree
+
+
+@pytest.mark.parametrize(
+    "categories",
+    [
+        {"city": CITIES},
+        {1: np.array(CITIES)},
+        {np.int64(1): CITIES},
+        CITIES,
+        (city for city in [*CITIES, None, math.nan, "never seen"]),
+        {"city": CITIES, "x": [0.5]},
+    ],
+    ids=["name", "position", "position of numpy", "for all", "iterator", "and numbers"],
+)
+def test_texts_are_written_where_their_codes_occur(categories):
+    tree, names = tree_of_cities(), ["x", "city"]
+    codes = [str(n["category"]) for n in tree.nodes() if n["category"] is not None]
+    categories = list(categories) if not isinstance(categories, dict) else categories
+    assert codes
+    for export in (export_text, export_dot):
+        plain = export(tree, feature_names=names)
+        named = export(tree, feature_names=names, categories=categories)
+        for code in codes:
+            assert f"city = {code}" in plain
+            assert code not in named
+        # With codes in place of the texts, it is the same document.
+        for city in CITIES:
+            named = named.replace(f"= {city!r}", f"= {category_code(city):.0f}")
+        assert named == plain
+
+
+def test_codes_without_a_name_stay_numbers():
+    tree = tree_of_cities()
+    first = next(n for n in tree.nodes() if n["category"] is not None)
+    text = export_text(tree, categories={"x1": ["never seen"]})
+    assert text == export_text(tree)
+    assert f"x1 = {first['category']}" in text
+
+
+def test_json_has_the_texts_beside_their_codes():
+    document = json.loads(to_json(tree_of_cities(), categories=CITIES[:2]))
+    tests = [node for node in document["nodes"] if node.get("test") == "="]
+    assert tests
+    known = {category_code(city): city for city in CITIES[:2]}
+    for node in tests:
+        assert node.get("category_text") == known.get(node["value"])
+    assert not any("category_text" in n for n in json.loads(to_json(tree_of_cities()))["nodes"])
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"categories": {"town": ["Oslo"]}}, "categories has the key 'town', which is neither"),
+        ({"categories": {2: ["Oslo"]}}, "the features are ['x0', 'x1']"),
+        ({"categories": {True: ["Oslo"]}}, "categories has the key True"),
+        ({"categories": {"x1": "Oslo"}}, "categories['x1']='Oslo': give a list of the texts"),
+        ({"categories": "Oslo"}, "categories='Oslo': give a list"),
+        ({"categories": 5}, "categories=5: give a list"),
+        ({"digits": 0}, "digits=0 is neither None nor an int >= 1"),
+        ({"digits": 2.0}, "digits=2.0 is neither"),
+    ],
+)
+@pytest.mark.parametrize("export", [export_text, export_dot])
+def test_odd_words_are_refused(export, options, says):
+    with pytest.raises(InvalidParameter, match=re.escape(says)):
+        export(tree_of_cities(), **options)
+
+
+def test_thresholds_can_be_rounded_for_eyes():
+    tree = EverTree(2)
+    tree.insert_many([[0.1, 123456.0], [0.2, 0.0], [0.4, 0.0]], ["a", "b", "c"])
+    full, rounded = export_text(tree), export_text(tree, digits=2)
+    assert "x0 <= 0.15000000000000002" in full
+    assert "x0 <= 0.15\n" in rounded
+    assert "x0 <= 0.3" in export_dot(tree, digits=1)
+    large = EverTree(1)
+    large.insert_many([[123456.0], [123459.0]], ["a", "b"])
+    assert "x0 <= 120000.0 or missing" in export_text(large, digits=2)
+    assert export_text(large, digits=10**9) == export_text(large)
+    huge = EverTree(1)
+    huge.insert_many([[1.7e308], [1.78e308]], ["a", "b"])
+    assert "inf" not in export_text(huge, digits=1)
+
+
+@pytest.mark.parametrize(
+    ("moments", "zone", "says"),
+    [
+        (["2026-04-11", "2026-04-12"], None, "d <= 2026-04-11T12:00 or missing"),
+        (["2026-04-11", "2026-04-13"], None, "d <= 2026-04-12T00:00 or missing"),
+        (["2026-04-11", "2026-04-13"], "UTC", "d <= 2026-04-12T00:00Z or missing"),
+        (["1969-12-31T23:59:59.999998", "1969-12-31T23:59:59.999999"], None, "59.999998 or"),
+        (["1100-01-01", "1100-01-03"], None, "d <= 1100-01-02T00:00 or missing"),
+    ],
+)
+def test_moments_are_written_as_dates(moments, zone, says):
+    pd, models = pytest.importorskip("pandas"), pytest.importorskip("evertree.estimators.sklearn")
+    column = pd.Series(np.array(moments, dtype="M8[us]")).dt.tz_localize(zone)
+    frame = pd.DataFrame({"d": column})
+    model = models.EverTreeClassifier().fit(frame, [0, 1])
+    assert says in export_text(model)
+    assert says in export_text(model, digits=2)
+    # The tree itself knows numbers alone, and so do programs.
+    threshold = model.tree_.nodes()[0]["threshold"]
+    assert f"x0 <= {threshold!r}" in export_text(model.tree_)
+    assert json.loads(to_json(model))["nodes"][0]["value"] == threshold
+
+
 # ----------------------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    "export", [to_shap, to_sklearn, to_treelite, lambda tree: to_onnx(tree, dtype="float32")]
+)
+def test_where_texts_cannot_go_they_are_spoken_of(export):
+    models = pytest.importorskip("evertree.estimators.sklearn")
+    model = models.EverTreeClassifier().fit([{"city": city} for city in CITIES], [0, 1, 2])
+    with pytest.raises(CannotExport, match="column 'city' holds texts, which the tree stores as"):
+        export(model)
+    bare = tree_of_cities()
+    with pytest.raises(CannotExport, match=r"feature 'x1': category \d+ is not below .* \(texts"):
+        export(bare)
+
+
+def test_onnx_takes_texts_by_their_codes():
+    runtime = pytest.importorskip("onnxruntime")
+    tree = tree_of_cities()
+    session = runtime.InferenceSession(to_onnx(tree).SerializeToString())
+    rows = [[0.1, city] for city in [*CITIES, "never seen"]]
+    coded = np.array([[x, category_code(city)] for x, city in rows])
+    assert session.run(["label"], {"X": coded})[0].tolist() == [tree.label(row) for row in rows]
 
 
 @pytest.mark.parametrize(

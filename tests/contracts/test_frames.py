@@ -29,7 +29,7 @@ COLUMNS = {
     "stay": [dt.timedelta(days=1), None, dt.timedelta(microseconds=7), dt.timedelta()],
 }
 Y = ["buys", "buys", "leaves", "leaves"]
-KINDS = ["number", "number", "number", "category", "moment", "moment with a time zone", "duration"]
+KINDS = ["number", "number", "number", "text", "moment", "moment with a time zone", "duration"]
 FORMS = {
     "pandas": pd.DataFrame,
     "pandas nullable": lambda c: pd.DataFrame(c).convert_dtypes(),
@@ -231,7 +231,7 @@ def test_names_that_come_twice_are_refused():
 
 
 OBJECTS = {
-    "mixed": ([1, "a"], "has a number (1) in row 0 and a category ('a') in row 1"),
+    "mixed": ([1, "a"], "has a number (1) in row 0 and a text ('a') in row 1"),
     "moments of two kinds": (
         [dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 1, tzinfo=UTC)],
         "has a moment",
@@ -284,6 +284,81 @@ def test_a_column_stays_what_it_was():
     model.partial_fit(pd.DataFrame(good), [0])  # now `e` has shown what it is
     with pytest.raises(InvalidExample, match="column 'e' is a duration, and was a number"):
         model.predict(pd.DataFrame(good | {"e": [dt.timedelta(1)]}))
+
+
+ZIPS = {"zip": ["0150", "5003", None], "n": [1, 2, 3]}
+NO_TEXTS = {
+    "numbers": ([150, 5003, 1], r"column 'zip' has numbers \(150, ...\) and was text in fit"),
+    "halves": ([0.5, None, 1.0], r"has numbers \(0.5, ...\)"),
+    "booleans": ([True, False, True], r"has numbers \(1, ...\)"),
+    "moments": ([BORN, BORN, None], "has values of the kind moment and was text"),
+    "categories": (pd.Categorical([150, 5003, None]), r"has categories \(150, ...\)"),
+}
+
+
+@pytest.mark.parametrize("case", NO_TEXTS)
+@pytest.mark.parametrize("categorical", ["from_dtype", ["zip"]], ids=str)
+def test_a_column_of_text_stays_one(case, categorical):
+    model = EverTreeClassifier(categorical_features=categorical).fit(pd.DataFrame(ZIPS), [0, 1, 0])
+    values, says = NO_TEXTS[case]
+    wrong = pd.DataFrame(ZIPS | {"zip": values})
+    digest = model.tree_.digest()
+    for refused in (
+        lambda: model.predict(wrong),
+        lambda: model.predict_proba(wrong),
+        lambda: model.partial_fit(wrong, [0, 1, 0]),
+        lambda: model.forget(wrong, [0, 1, 0]),
+    ):
+        with pytest.raises(InvalidExample, match=says) as error:
+            refused()
+        assert "astype(str), or with dtype=str" in str(error.value)
+    assert model.tree_.digest() == digest
+    assert model.feature_kinds_ == ("text", "number")
+
+
+@pytest.mark.parametrize(
+    "zips",
+    [
+        ["0150", None, "9999"],
+        pd.Categorical(["5003", None, "0150"]),
+        [None, None, None],
+        [NAN, NAN, NAN],
+        pd.Categorical(["0150", 7, None]),
+    ],
+    ids=str,
+)
+def test_texts_and_missing_values_are_taken_where_text_was(zips):
+    model = EverTreeClassifier().fit(pd.DataFrame(ZIPS), [0, 1, 0])
+    more = pd.DataFrame(ZIPS | {"zip": zips})
+    assert len(model.predict(more)) == 3
+    assert len(model.partial_fit(more, [0, 1, 0]).tree_) == 6
+    nans = pl.DataFrame({"zip": [NAN, NAN], "n": [1, 2]})
+    assert len(model.predict(nans)) == 2
+
+
+def test_an_array_of_numbers_is_no_text_either():
+    X = np.array([["0150", 1], ["5003", 2]], dtype=object)
+    model = EverTreeClassifier().fit(X, [0, 1])
+    with pytest.raises(InvalidExample, match=r"column 0 has numbers \(150, ...\) and was text"):
+        model.predict(np.array([[150, 1], [5003, 2]]))
+    assert model.predict(np.array([[NAN, 1.0]])).shape == (1,)
+
+
+def test_categories_that_were_numbers_stay_numbers():
+    X = pd.DataFrame({"zone": [7, 8, 9]})
+    model = EverTreeClassifier(categorical_features=["zone"]).fit(X, [0, 1, 0])
+    assert model.predict(X).tolist() == [0, 1, 0]
+    model = EverTreeClassifier().fit(X.astype("category"), [0, 1, 0])
+    assert model.feature_kinds_ == ("category",)
+    assert model.predict(X).tolist() == [0, 1, 0]
+
+
+def test_text_that_shows_later_is_remembered():
+    model = EverTreeClassifier(categorical_features=["zip"])
+    model.fit(pd.DataFrame({"zip": [None, None]}), [0, 1])
+    model.partial_fit(pd.DataFrame({"zip": ["0150"]}), [0])
+    with pytest.raises(InvalidExample, match="column 'zip' has numbers"):
+        model.partial_fit(pd.DataFrame({"zip": [150]}), [0])
 
 
 def test_dicts_are_watched_as_names_are():

@@ -224,11 +224,13 @@ def test_kinds_of_features():
     for x, y in rows:
         model.learn_one(x, y)
     kinds = {name: place.kind for name, place in model._layout.places.items()}
-    assert kinds == {"when": "moment", "zone": "category", "city": "category", "on": "number"}
+    assert kinds == {"when": "moment", "zone": "category", "city": "text", "on": "number"}
     assert [model.predict_one(x) for x, _ in rows] == ["a", "b", "c"]
     for x, says in [
         ({"when": 5}, "feature 'when' is a number, and was a moment"),
-        ({"on": "yes"}, "feature 'on' is a category, and was a number"),
+        ({"city": 150}, "feature 'city' is a number, and was a text until now.*with str"),
+        ({"city": True}, "feature 'city' is a number, and was a text"),
+        ({"on": "yes"}, "feature 'on' is a text, and was a number"),
         ({"on": [1]}, r"column 'on' has \[1\] \(list\)"),
         ({"on": math.inf}, "inf"),
         ({"new": {1}}, "column 'new'"),
@@ -244,6 +246,25 @@ def test_kinds_of_features():
         with pytest.raises(InvalidExample, match="label"):
             model.learn_one({"new": 1}, label)
         assert pickle.dumps(model) == state
+
+
+def test_a_text_stays_a_text_also_where_it_is_named():
+    model = EverTreeClassifier(nominal_attributes=["zip", "zone"])
+    model.learn_one({"zip": "0150", "zone": 7, "free": "a"}, "x")
+    model.learn_many(pd.DataFrame({"zip": ["5003", None], "zone": [8, 9]}), pd.Series(["y", "y"]))
+    for refused in (
+        lambda: model.learn_one({"zip": 150}, "x"),
+        lambda: model.predict_one({"zip": 150}),
+        lambda: model.predict_proba_one({"free": 1.5}),
+    ):
+        with pytest.raises(InvalidExample, match="' is a number, and was a text until now"):
+            refused()
+    state = pickle.dumps(model)
+    with pytest.raises(InvalidExample, match=r"column 'zip' has numbers \(150, ...\) and was text"):
+        model.learn_many(pd.DataFrame({"zip": [150]}), pd.Series(["x"]))
+    assert pickle.dumps(model) == state
+    assert model.predict_one({"zip": None, "zone": 7}) in {"x", "y"}
+    assert model.predict_many(pd.DataFrame({"zip": [None], "zone": [7]})).tolist()
 
 
 def test_an_unseen_category_equals_none():
@@ -284,7 +305,7 @@ def test_a_batch_is_learned_whole_or_not_at_all():
     for values, labels, says in [
         ([1.0, math.inf], [0, 1], "feature 'a' in row 1 is inf"),
         ([1.0, 2.0], [0, NAN], "label nan"),
-        (["x", "y"], [0, 1], "feature 'a' is a category, and was a number"),
+        (["x", "y"], [0, 1], "feature 'a' is a text, and was a number"),
     ]:
         with pytest.raises(InvalidExample, match=says):
             model.learn_many(pd.DataFrame({"a": values, "b": [1, 2]}), pd.Series(labels))

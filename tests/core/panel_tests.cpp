@@ -158,6 +158,7 @@ std::set<std::string> follow(std::uint64_t longest, long& n_failures) {
             n_failures += carry_out(panel, hostile, [&] { panel.insert(inserted, kRanks, watch); });
             for (const Insertion& i : inserted) plain.insert(i.id);
         }
+        expect(panel.n_places() <= 2 * panel.examples().size() + 64, "old places are kept");
         std::string asleep;
         for (std::size_t i = 0; i < panel.n_candidates(); ++i) {
             if (!panel.is_awake(i)) asleep += std::to_string(i);
@@ -170,10 +171,30 @@ std::set<std::string> follow(std::uint64_t longest, long& n_failures) {
     return sleepers;
 }
 
+// All of the window that answers is deleted, and the others that are awake are empty, too.
+long empty_the_answering_window() {
+    Panel panel(kKinds, candidates(Panel::kAll), 1);
+    Stream stream;
+    NoWatch watch;
+    while (panel.best() != 3 || panel.is_awake(0) || panel.is_awake(1) || panel.is_awake(2)) {
+        std::vector<Row> row{stream.next()};
+        panel.insert(insertions_of(row), kRanks, watch);
+        if (stream.n_rows() > 20000) break;
+    }
+    expect(panel.best() == 3, "the short window never answered alone");
+    const std::vector<Slot> window = panel.members(3);
+    const long n_failures = carry_out(panel, true, [&] { panel.remove(window, watch); });
+    expect(panel.tree().root().tally.size > 0, "an empty tree answers");
+    expect(panel.best() == 0 && panel.is_awake(0), "the tree of all was not woken");
+    const Audit audit = certify(panel.upkeep(0), panel.examples(), panel.members(0), watch);
+    expect(audit.breaches.empty(), "the woken tree is not that of what is left");
+    return n_failures;
+}
+
 }  // namespace
 
 void test_panel() {
-    long n_failures = 0;
+    long n_failures = empty_the_answering_window();
     const auto unlimited = follow(Panel::kAll, n_failures);
     const auto limited = follow(2000, n_failures);
     expect(unlimited.size() > 4 && unlimited.contains("01"), "the long windows never slept");

@@ -123,11 +123,11 @@ class TestMissing:
 
     def test_no_jar(self, twin, tmp_path, monkeypatch):
         monkeypatch.setenv(JAR_VARIABLE, str(tmp_path / "none.jar"))
-        with pytest.raises(MissingExtra, match=r"none.jar is not a file: `pip download"):
+        with pytest.raises(MissingExtra, match=r"none.jar is not a file: .* pip download"):
             MoaModel("trees.EFDT", 1, ["a"])
         monkeypatch.delenv(JAR_VARIABLE)
         monkeypatch.setattr("evertree.evaluate.moa.find_spec", lambda _: None)
-        with pytest.raises(MissingExtra, match=f"{JAR_VARIABLE}=/path/to/moa.jar"):
+        with pytest.raises(MissingExtra, match=rf"&& export {JAR_VARIABLE}=\$PWD/.*/moa.jar$"):
             MoaModel("trees.EFDT", 1, ["a"])
 
     def test_the_command_says_so_before_it_runs(self, tmp_path, monkeypatch, capsys):

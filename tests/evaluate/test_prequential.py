@@ -78,6 +78,31 @@ def test_a_run_is_the_run_by_hand(model):
     assert sum(point.times.updates for point in result.points) == result.updates
 
 
+def test_a_short_end_is_joined_with_the_last_point():
+    """2,700 answers: 600 leave 300, half a point, which stands; 500 leave 200, which do not."""
+    stream = incremental(300)(SOURCE)
+    truths, answers = by_hand(stream, EverTree(3))
+    assert [p.examples for p in prequential(stream, NoChange(), every=600).points][-2:] == [
+        2400,
+        2700,
+    ]
+    shown = []
+    options = {"every": 500, "audit_every": 100, "fading": 0.99}
+    result = prequential(stream, EverTree(3), progress=shown.append, **options)
+    assert [p.examples for p in result.points] == [500, 1000, 1500, 2000, 2700]
+    last = result.points[-1]
+    assert last.now.accuracy == pytest.approx(accuracy_score(truths[2000:], answers[2000:]))
+    assert last.overall.accuracy == pytest.approx(accuracy_score(truths, answers))
+    assert last.times.updates == 700
+    assert sum(p.times.label_s for p in result.points) == pytest.approx(result.label_s)
+    one = prequential(stream, EverTree(3), every=2700, fading=0.99)
+    assert last.faded.accuracy == pytest.approx(one.points[-1].faded.accuracy)
+    assert [p.examples for p in shown] == [500, 1000, 1500, 2000, 2500, 2700]
+    gaps = [p.audit.worst_gap for p in shown[-2:]]
+    assert last.audit.worst_gap == max(gaps), "neither of the two audits is lost"
+    assert [p.examples for p in prequential(stream, NoChange(), every=9000).points] == [2700]
+
+
 def test_times_are_told_apart():
     class Slow(NoChange):
         def label(self, x):
@@ -305,7 +330,7 @@ def result():
 
 def test_as_a_frame(result):
     frame = result.to_frame()
-    assert frame["examples"].tolist() == [500, 1000, 1500, 2000, 2500, 2700]
+    assert frame["examples"].tolist() == [500, 1000, 1500, 2000, 2700]
     for column in (
         "accuracy",
         "f1",
@@ -326,7 +351,7 @@ def test_as_json(result, tmp_path):
     assert data["f1"] == pytest.approx(result.f1)
     assert data["stream"] == "sliding_window(W=300) of sea(seed=5)"
     assert sum(cell["count"] for cell in data["confusion"]) == 2_700
-    assert len(data["points"]) == 6
+    assert len(data["points"]) == 5
 
 
 def test_json_has_no_nan():
@@ -341,7 +366,7 @@ def test_as_a_picture(result, tmp_path):
     assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
     above, below = figure.axes
     (line,) = above.get_lines()
-    assert line.get_xdata().tolist() == [500, 1000, 1500, 2000, 2500, 2700]
+    assert line.get_xdata().tolist() == [500, 1000, 1500, 2000, 2700]
     assert line.get_ydata()[0] == pytest.approx(result.points[0].now.f1)
     assert below.get_ylabel() == "µs per update"
     assert len(plot([result, result]).axes[0].get_lines()) == 2
@@ -384,7 +409,7 @@ def test_progress_only_on_a_terminal(monkeypatch):
         prequential(incremental(300)(SOURCE), NoChange(), progress=wanted)
         assert bool(stream.getvalue()) == shown
         if shown:
-            assert "2,700 of 3,000 examples" in stream.getvalue()
+            assert "2,700 of 2,700 examples" in stream.getvalue()
             assert stream.getvalue().endswith("\n")
 
 
@@ -421,8 +446,12 @@ def test_without_the_extras_everything_else_works():
         [sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines() == [
-        "to_frame() needs pandas, which is not installed: pip install 'evertree[plot]'",
-        "plot() needs matplotlib, which is not installed: pip install 'evertree[plot]'",
-        "reading Parquet needs pyarrow, which is not installed: pip install 'evertree[streams]'",
-        "reading frames needs pyarrow, which is not installed: pip install 'evertree[streams]'",
+        f"{purpose} needs {library}, which is not installed: pip install 'evertree[{extra}]' "
+        f"(in a clone: pip install '.[{extra}]')"
+        for purpose, library, extra in (
+            ("to_frame()", "pandas", "plot"),
+            ("plot()", "matplotlib", "plot"),
+            ("reading Parquet", "pyarrow", "streams"),
+            ("reading frames", "pyarrow", "streams"),
+        )
     ]

@@ -233,6 +233,9 @@ def test_a_look_at_everything(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert missing(results) == []
+    words = (results / "README.md").read_text()
+    assert "Made by `make paper-quick`" in words
+    assert "Where we agree" not in words, "a few rows, or made-up ones, are no ground to judge on"
 
     found = json.loads((results / "runs.json").read_text())
     assert {"commit", "machine", "date", "runs"} <= set(found)

@@ -91,6 +91,8 @@ def test_csv(write, text, expected):
         ('a,b,y\n1,2,"p"q\n', 2, None, "not CSV"),
         (b"a,b,y\n1,2,p\n3,4,\xff\n", 3, None, "not utf-8 text"),
         (b"\xff\xfea\x00", 1, None, "not utf-8 text"),
+        ("a;y\n1;p\n", 1, None, "'a;y' is one column alone.*delimiter=';'"),
+        ("a\ty\n1\tp\n", 1, None, r"is one column alone.*delimiter='\\t'"),
     ],
 )
 def test_bad_csv(write, text, line, column, says):
@@ -173,7 +175,8 @@ def test_csv_a_bad_time(write):
         ({"label": None}, "label=None is not a column"),
         ({"label": "y", "drop": ["a"]}, "no column is left as a feature"),
         ({"label": "y", "categorical": "a"}, r"categorical='a' is not a list: write \['a'\]"),
-        ({"label": "y", "categorical": ["y"]}, "categorical names 'y', which is no feature"),
+        ({"label": "3"}, "label='3' is not a column"),
+        ({"label": "y", "categorical": ["y"]}, "categorical='y' is no feature"),
         ({"label": "y", "drop": "a"}, r"drop='a' is not a list"),
         ({"label": "y", "missing": "NA"}, r"missing='NA' is not a list"),
         ({"label": "y", "delimiter": ";;"}, "delimiter=';;' is not one letter"),

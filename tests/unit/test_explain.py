@@ -60,6 +60,31 @@ def gain_by_hand(tree, node_id, split):
 # ----------------------------------------------------------------------------------------- diff
 
 
+def test_a_change_is_told_in_the_words_of_the_estimator():
+    pd, models = pytest.importorskip("pandas"), pytest.importorskip("evertree.estimators.sklearn")
+    days = pd.to_datetime(["2026-04-11", "2026-04-13"] * 2)
+    X = pd.DataFrame({"city": ["Oslo", "Oslo", "Bergen", "Bergen"], "day": days})
+    model = models.EverTreeClassifier().fit(X, ["a", "a", "b", "b"])
+    before = snapshot(model)
+    model.forget(X, ["a", "a", "b", "b"]).partial_fit(X, ["a", "b", "a", "b"])
+    after = snapshot(model)
+    for now in (model, after):
+        change = diff(before, now, categories={"city": ["Oslo", "Bergen"]}).changes[0]
+        assert change.before in {"city = 'Oslo'", "city = 'Bergen'"}
+        assert change.after == "day <= 2026-04-12T00:00 or missing"
+    assert diff(before, after).changes[0].before.startswith("city = ")
+
+
+def test_thresholds_of_a_change_can_be_rounded():
+    tree = EverTree(1)
+    before = snapshot(tree)
+    tree.insert_many([[0.1], [0.2]], ["a", "b"])
+    assert diff(before, tree).changes[0].after == "x0 <= 0.15000000000000002 or missing"
+    assert diff(before, tree, digits=2).changes[0].after == "x0 <= 0.15 or missing"
+    with pytest.raises(InvalidParameter, match="digits=0"):
+        diff(before, tree, digits=0)
+
+
 @pytest.mark.parametrize("kind", ["real", "categorical", "mixed"])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_diff_accounts_for_every_node_and_measures_the_splits(seed, kind):

@@ -24,6 +24,17 @@ def test_a_room_is_entered_on_demand(room):
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_all_names_at_once_need_no_extra():
+    code = (
+        "import sys\n"
+        "sys.modules['sklearn'] = None\n"
+        "from evertree import *\n"
+        "assert category_code(7) == 7.0\n"
+        "assert export_text\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_other_names_are_not_there():
     with pytest.raises(AttributeError, match="has no attribute 'no_such_name'"):
         _ = evertree.no_such_name

@@ -101,6 +101,39 @@ def test_names_that_look_like_formulas_are_drawn_as_they_are():
     assert "$\\frac ≤ 0.5" in texts(ax)
 
 
+@pytest.mark.parametrize(
+    ("rows", "labels", "says"),
+    [
+        ([[0.0], [1.0]], "ab", "x0 ≤ 0.5"),
+        ([[0.0], [1.0], [np.nan]], "aba", "x0 ≤ 0.5 or missing"),
+        ([[0.0], [1.0], [np.nan]], "abb", "x0 ≤ 0.5 (missing: no)"),
+    ],
+)
+def test_where_missing_values_go_is_drawn_if_there_are_any(rows, labels, says):
+    tree = EverTree(1)
+    tree.insert_many(rows, list(labels))
+    assert says in texts(plot_tree(tree))
+
+
+def test_a_split_on_missing_values_is_drawn():
+    tree = EverTree(1, categorical=[0])
+    tree.insert_many([[np.nan], [np.nan], [1.0], [2.0]], list("aabb"))
+    assert "x0 missing" in texts(plot_tree(tree))
+
+
+def test_texts_and_rounded_thresholds_are_drawn():
+    tree = EverTree(1, categorical=[0])
+    tree.insert_many([["Oslo"], ["Oslo"], ["Bergen"]], ["a", "a", "b"])
+    titles = texts(plot_tree(tree, feature_names=["city"], categories=["Oslo", "Bergen"]))
+    assert {"city = Oslo", "city = Bergen"} & set(titles)
+    assert f"city = {tree.nodes()[0]['category']}" in texts(plot_tree(tree, feature_names=["city"]))
+    numbers = EverTree(1)
+    numbers.insert_many([[123456.0], [123459.0]], ["a", "b"])
+    assert "x0 ≤ 123500" in texts(plot_tree(numbers))
+    with pytest.raises(InvalidParameter, match="neither the name nor the position"):
+        plot_tree(tree, categories={"town": ["Oslo"]})
+
+
 def test_many_labels_are_not_all_in_the_legend():
     tree = EverTree(1)
     tree.insert_many([[float(i)] for i in range(30)], list(range(30)))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import evertree
 from evertree.cli import run
+from evertree.cli.wording import with_options
 from evertree.errors import EvertreeError
 
 COMMANDS = (run,)
@@ -23,7 +24,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         code: int = options.run(options)
-    except (EvertreeError, OSError) as error:
+    except EvertreeError as error:
+        sys.stderr.write(f"evertree: {with_options(str(error))}\n")
+        return 2
+    except OSError as error:
         sys.stderr.write(f"evertree: {error}\n")
         return 2
     except KeyboardInterrupt:

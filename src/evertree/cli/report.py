@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import evertree
+from evertree.adaptive import AdaptiveTree
 from evertree.encoding import Encoder
 from evertree.evaluate import NO_ANSWER, Audit, Result, plot
 from evertree.extras import load
@@ -41,14 +42,27 @@ footer { margin-top: 3rem; color: var(--soft); font-size: .85rem }
 
 
 def write_report(
-    path: Path, results: list[Result], audit: Audit, tree: EverTree, source: Source
+    path: Path,
+    results: list[Result],
+    audit: Audit,
+    tree: EverTree,
+    source: Source,
+    columns: str,
 ) -> None:
-    """Write the report of a run; the first result is the tree's. Needs matplotlib."""
+    """Write the report of a run; the first result is the tree's. Needs matplotlib.
+
+    `columns` says what was understood of the source.
+    """
     ours = results[0]
-    about = f"{ours.stream} · {source.n_features} features · {ours.examples:,} rows judged"
+    about = (
+        f"{ours.stream} · {source.n_features} features · {ours.examples:,} rows judged, each "
+        "before it was learned"
+    )
+    if isinstance(tree, AdaptiveTree):
+        about += f" · window: auto, now {window_in_words(tree.window)}"
     sections = [
         f"<h1>{_text(source.name)}</h1>",
-        f'<p class="about">{_text(about)}, each before it was learned</p>',
+        f'<p class="about">{_text(about)}</p>',
         _tiles(ours, audit, tree),
         f"<h2>Over time: {_text(_f1_name(ours))}, and the cost of an update</h2>",
         _svg(plot(results)),
@@ -58,6 +72,9 @@ def write_report(
         _svg(_draw_tree(ours)),
         "<h2>Which label was taken for which</h2>",
         _confusion(ours),
+        _candidates(tree) if isinstance(tree, AdaptiveTree) else "",
+        "<h2>What was read</h2>",
+        f"<p>{_text(columns)}</p>",
         _breaches(ours, audit),
         _footer(tree),
     ]
@@ -139,6 +156,23 @@ def _confusion(ours: Result) -> str:
     return _table(["", *(f"said {label}" for label in labels), "no answer"], rows)
 
 
+def _candidates(tree: AdaptiveTree) -> str:
+    rows = [
+        [
+            window_in_words(one.window),
+            "no limit" if one.max_depth is None else str(one.max_depth),
+            f"{one.max_gap}",
+            f"{one.accuracy:.1%}",
+            f"{one.examples:,}",
+            f"{one.nodes:,}",
+            "answers" if one.answering else "awake" if one.awake else "rests",
+        ]
+        for one in tree.candidates()
+    ]
+    head = ["tree of", "max_depth", "max_gap", "accuracy of late", "examples", "nodes", "now"]
+    return "<h2>The trees to choose from, as they are now</h2>" + _table(head, rows)
+
+
 def _table(head: list[str], rows: list[list[str]], first: str = "") -> str:
     def line(tag: str, cells: list[str], kind: str = "") -> str:
         return (
@@ -196,6 +230,15 @@ def _svg(figure: Any) -> str:
 
 def _text(value: object) -> str:
     return html.escape(str(value))
+
+
+def window_in_words(window: int | None) -> str:
+    """Say which rows a window holds.
+
+    >>> window_in_words(1000)
+    'the last 1,000 rows'
+    """
+    return "all rows" if window is None else f"the last {window:,} rows"
 
 
 def _f1_name(result: Result) -> str:

@@ -42,7 +42,7 @@ def view_of(name: str, length: int | None) -> View:
 
 def figures(point: Point, last_audit: Audit | None, length: int | None) -> list[tuple[str, str]]:
     """Say in words and numbers what a point shows."""
-    of = "" if length is None else f" of about {length:,}"
+    of = "" if length is None else f" of about {max(length - point.built, point.examples):,}"
     now, overall = point.now, point.overall
     updates = point.times.updates
     rows = [
@@ -106,7 +106,8 @@ class InPlace:
             table.add_row(title, text)
         table.add_row("F1 over time", course(self._course))
         if self._length:
-            table.add_row("progress", bar(point.examples / self._length))
+            # What was built at once is done before the first row is judged.
+            table.add_row("progress", bar(point.examples / max(self._length - point.built, 1)))
         self._live.start()  # nothing happens if it has started
         self._live.update(table)
 

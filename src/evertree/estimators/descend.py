@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from evertree.errors import EmptyTree
+
 if TYPE_CHECKING:
     from evertree.encoding import Floats
     from evertree.tree import EverTree
@@ -74,6 +76,8 @@ class Descent:
         """Give the share of each class in the node that labels the row. O(n·(depth + classes))."""
         node = self.leaves(X)
         size = self.counts.sum(axis=1)
+        if not size[0]:
+            raise EmptyTree("the tree has no examples, so it has no shares to give: insert one")
         while (empty := size[node] == 0).any():
             node[empty] = self.parent[node[empty]]
         shares: Floats = self.counts[node] / size[node, np.newaxis]

@@ -15,17 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from evertree.adaptive import AdaptiveTree
 from evertree.estimators.descend import Descent
 
 if TYPE_CHECKING:
     from evertree.encoding import Floats, Ids, Labels
     from evertree.tree import EverTree
-
-
-# Of a batch, so many rows at the end test an AdaptiveTree before it learns them, in such pieces.
-_TESTED = 2000
-_PIECE = 100
 
 
 class Ledger:
@@ -64,29 +58,10 @@ class Ledger:
         """
         if ids is not None and len(self._arrivals) != len(self.tree):
             self._arrivals = deque(self._living())
-        adaptive = isinstance(self.tree, AdaptiveTree)
-        insert = self._insert_in_pieces if adaptive else self.tree.insert_many
-        found = insert(rows, labels, ids)
+        # An AdaptiveTree learns the end of a batch in pieces, to see which windows do well.
+        found = self.tree.insert_first(rows, labels, ids)
         self._arrivals.extend(found.tolist())
         return found
-
-    def _insert_in_pieces(
-        self, rows: Floats, labels: Labels, ids: Ids | None
-    ) -> npt.NDArray[np.int64]:
-        """Learn the last rows a few at a time: an AdaptiveTree is to see which windows do well."""
-        learned: list[npt.NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
-        start, stop = 0, max(0, len(rows) - _TESTED)
-        try:
-            while start < len(rows):
-                stop = max(stop, min(start + _PIECE, len(rows)))
-                piece = slice(start, stop)
-                some = None if ids is None else ids[piece]
-                learned.append(self.tree.insert_many(rows[piece], labels[piece], some))
-                start = stop
-        except BaseException:
-            self.tree.delete_many(ids=np.concatenate(learned))
-            raise
-        return np.concatenate(learned)
 
     def delete(self, x: Any, y: Hashable) -> None:
         """Take one example out by value, as EverTree.delete does."""
@@ -140,7 +115,8 @@ class Ledger:
         """Copy and pickle by examples: the copy is what Build gives for them. O(d·n·log n).
 
         It has the same examples, ids and limits, and keeps the same promise; where the original is
-        a repaired tree, not one freshly built, the copy may have other splits.
+        a repaired tree, not one freshly built, the copy may have other splits; an AdaptiveTree
+        judges its windows anew, by its last examples.
         """
         return _restored, (type(self.tree), self.tree.parameters(), *self.examples())
 

@@ -16,10 +16,13 @@ import numpy as np
 from evertree.encoding import Encoder, Floats, show, token
 from evertree.errors import InvalidExample
 from evertree.frames import (
+    CATEGORIES,
     CATEGORY,
     EMPTY,
     NUMBER,
+    TEXT,
     Column,
+    check_text,
     code_of,
     codes,
     is_missing,
@@ -63,8 +66,8 @@ class Layout:
         """Give a layout in which these new features have a place as well. O(d·log d)."""
         names = sorted(kinds, key=token)
         wanted = (
-            [n for n in names if kinds[n] != CATEGORY],
-            [n for n in names if kinds[n] == CATEGORY],
+            [n for n in names if kinds[n] not in CATEGORIES],
+            [n for n in names if kinds[n] in CATEGORIES],
         )
         if any(len(w) > len(s) for w, s in zip(wanted, self._spare, strict=True)):
             return self._anew(kinds)
@@ -81,7 +84,7 @@ class Layout:
         kinds = {name: place.kind for name, place in self.places.items()} | dict(new)
         names = sorted(kinds, key=token)
         places = {name: Place(j, kinds[name]) for j, name in enumerate(names)}
-        categories = [place.position for place in places.values() if place.kind == CATEGORY]
+        categories = [place.position for place in places.values() if place.kind in CATEGORIES]
         # The first layout has nothing to spare: most streams keep their features.
         n_numbers = len(names) - len(categories)
         spare = range(len(names), 2 * len(names)) if self.places else range(0)
@@ -137,7 +140,7 @@ class Layout:
 
 
 def _value(name: Hashable, value: Any, kind: str) -> float:
-    if kind == CATEGORY:
+    if kind == CATEGORY or (kind == TEXT and isinstance(value, str)):
         return code_of(name, value)
     found = kind_of(name, value)
     if found == kind:
@@ -146,7 +149,9 @@ def _value(name: Hashable, value: Any, kind: str) -> float:
 
 
 def _values(column: Column, kind: str) -> Floats:
-    if kind == CATEGORY:
+    if kind == TEXT:
+        check_text(column, "until now")
+    if kind in CATEGORIES:
         values = [None if is_missing(value) else value for value in list(column.values)]
         return codes(Column(column.name, CATEGORY, values))
     if column.kind == kind:
@@ -155,7 +160,8 @@ def _values(column: Column, kind: str) -> Floats:
 
 
 def _other_kind(name: Hashable, found: str, known: str) -> InvalidExample:
+    way_out = ", or make it a text with str()" if known == TEXT else ""
     return InvalidExample(
         f"feature {show(name)} is a {found}, and was a {known} until now: "
-        "a feature is of one kind; give the other one a name of its own"
+        f"a feature is of one kind; give the other one a name of its own{way_out}"
     )

@@ -14,7 +14,7 @@ from evertree.encoding import Encoder, Floats, show
 from evertree.errors import ExampleNotFound, MissingExtra
 from evertree.estimators.ledger import Ledger
 from evertree.estimators.places import Layout
-from evertree.frames import CATEGORY, EMPTY, is_missing, kind_of, read_frame
+from evertree.frames import CATEGORY, EMPTY, TEXT, is_missing, kind_of, read_frame
 from evertree.limits import Limits
 from evertree.tree import EverTree
 
@@ -37,7 +37,8 @@ class EverTreeClassifier(base.MiniBatchClassifier):
 
     Numbers and booleans are ordered features, moments and durations too (in microseconds); texts
     are categories, and so is every feature named in `nominal_attributes`. None and nan are missing.
-    A category that is not known at prediction equals none of those in the tree.
+    A category that is not known at prediction equals none of those in the tree. A feature stays
+    what it was first, as long as the model knows it: a number where texts were is refused.
 
     The model keeps every row that it has learned and not unlearned: put it into `utils.Rolling` or
     `utils.TimeRolling` to follow a stream without end.
@@ -161,7 +162,9 @@ class EverTreeClassifier(base.MiniBatchClassifier):
         labels = [_ENCODER.label(label) for label in _ENCODER.labels(y, len(X))]
         columns = read_frame(X)
         new = [c for c in columns if c.kind != EMPTY and c.name not in self._layout.places]
-        kinds = {c.name: CATEGORY if c.name in self._nominal else c.kind for c in new}
+        kinds = {
+            c.name: CATEGORY if c.name in self._nominal and c.kind != TEXT else c.kind for c in new
+        }
         layout, ledger = self._with_features(kinds)
         rows = layout.matrix(columns, len(X))
         learned = []
@@ -211,7 +214,11 @@ class EverTreeClassifier(base.MiniBatchClassifier):
     def _new_kinds(self, x: Features) -> dict[Hashable, str]:
         """Find the kinds of features without a place; one that is missing waits for a value."""
         new = ((n, v) for n, v in x.items() if n not in self._layout.places and not is_missing(v))
-        return {n: CATEGORY if n in self._nominal else kind_of(n, v) for n, v in new}
+        return {n: self._kind(n, v) for n, v in new}
+
+    def _kind(self, name: Hashable, value: Any) -> str:
+        nominal = name in self._nominal and not isinstance(value, str)
+        return CATEGORY if nominal else kind_of(name, value)
 
     def _with_features(self, kinds: Mapping[Hashable, str]) -> tuple[Layout, Ledger]:
         """Give layout and tree with places for these features too; nothing of ours is changed."""

@@ -19,10 +19,13 @@ from evertree.encoding import Encoder, Floats, Ids, show
 from evertree.errors import InvalidExample, InvalidParameter, MissingExtra
 from evertree.estimators.ledger import Ledger
 from evertree.frames import (
+    CATEGORIES,
     CATEGORY,
     EMPTY,
     NUMBER,
+    TEXT,
     Column,
+    check_text,
     is_frame,
     numbers_of,
     read_dicts,
@@ -70,7 +73,9 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_jobs                threads for building; None is one, -1 all cores
 
     Missing values are values (nan, None). A category that is not known at prediction equals none of
-    those in the tree. Moments and durations are numbers, in microseconds.
+    those in the tree. Moments and durations are numbers, in microseconds. A column that was text
+    stays text: numbers in it are refused. The tree keeps codes, not texts (`category_code`):
+    `export_text(model, categories=...)` names them.
 
     >>> from evertree import EverTreeClassifier
     >>> model = EverTreeClassifier().fit([[31], [62], [35], [58]], ["buys", "leaves"] * 2)
@@ -176,6 +181,11 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _learn_more(self, X: Any, y: Any, classes: Any, ids: Ids | None) -> None:
         window = _checked_window(self.window)
+        if _is_auto(self.window) != isinstance(self.tree_, AdaptiveTree):
+            raise InvalidParameter(
+                f"window={show(self.window)} does not fit the model as it was made: 'auto' is a "
+                "tree of its own kind; call fit() to start anew"
+            )
         columns, n_rows = self._read(X, reset=False)
         rows = self._numbers(columns, n_rows)
         labels = _checked_labels(y)
@@ -236,7 +246,10 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"epsilon={show(self.epsilon)} does not go with window='auto', which follows the "
                 "certified rule: leave one of them out"
             )
-        return AdaptiveTree(self.n_features_in_, self._categorical, **limits)
+        # Whoever names max_gap gets it, in every tree.
+        return AdaptiveTree(
+            self.n_features_in_, self._categorical, **limits, window_gap=self.max_gap
+        )
 
     # --- answers
 
@@ -316,6 +329,16 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._arrays().importances()
 
     @property
+    def feature_kinds_(self) -> tuple[str, ...]:
+        """What each feature holds: "number", "text", "category", "moment", "duration", ... O(d).
+
+        >>> EverTreeClassifier().fit([{"city": "Oslo", "age": 31}], ["yes"]).feature_kinds_
+        ('text', 'number')
+        """
+        check_is_fitted(self, "classes_")
+        return tuple(self._kinds)
+
+    @property
     def tree_(self) -> EverTree:
         """The EverTree itself, to look at, `rebuild()` and `digest()`; learn through the model."""
         check_is_fitted(self, "classes_")
@@ -374,11 +397,11 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _numbers(self, columns: list[Column] | npt.NDArray[Any], n_rows: int) -> Floats:
         if not isinstance(columns, list):
             if not _TAKE_NUMBERS.issuperset(self._kinds):
-                for name, kind in zip(self._names(), self._kinds, strict=True):
-                    _check_kind(name, kind, NUMBER)
+                for j, (name, kind) in enumerate(zip(self._names(), self._kinds, strict=True)):
+                    _check_kind(Column(name, NUMBER, columns[:, j].astype(np.float64)), kind)
             return columns
         for column, kind in zip(columns, self._kinds, strict=True):
-            _check_kind(column.name, kind, column.kind)
+            _check_kind(column, kind)
         return numbers_of(columns, self._categorical, n_rows)
 
     def _check_names(self, found: list[Hashable], *, reset: bool) -> None:
@@ -402,7 +425,7 @@ class EverTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _categorical_positions(self) -> list[int]:
         asked = self.categorical_features
         if isinstance(asked, str) and asked == "from_dtype":
-            return [j for j, kind in enumerate(self._kinds) if kind == CATEGORY]
+            return [j for j, kind in enumerate(self._kinds) if kind in CATEGORIES]
         if asked is None:
             return []
         names = self._names()
@@ -506,12 +529,16 @@ def _kinds(columns: list[Column] | npt.NDArray[Any], n_features: int) -> list[st
     return [NUMBER] * n_features
 
 
-def _check_kind(name: Hashable, known: str, found: str) -> None:
+def _check_kind(column: Column, known: str) -> None:
+    if known == TEXT:
+        check_text(column, "in fit")
+        return
     # Any value can be a category, and a column without values can be anything. A category where
     # none is known is refused with its name when it is to become a number.
-    if known != found and known not in {CATEGORY, EMPTY} and found not in {CATEGORY, EMPTY}:
+    anything = {CATEGORY, EMPTY}
+    if known not in {column.kind, *anything} and column.kind not in {TEXT, *anything}:
         raise InvalidExample(
-            f"column {show(name)} is a {found}, and was a {known} in fit: "
+            f"column {show(column.name)} is a {column.kind}, and was a {known} in fit: "
             "give what it was, or fit again"
         )
 

@@ -33,8 +33,9 @@ _PROGRAM = Path(__file__).with_name("MoaPipe.java")
 _LABEL, _INSERT = b"\1", b"\2"
 _HOW_TO_GET_JAVA = "on Debian: apt-get install default-jdk-headless"
 _HOW_TO_GET_MOA = (
-    "`pip download --no-deps capymoa`, take capymoa/jar/moa.jar out of the wheel (it is a zip "
-    f"file), and say where it is: {JAR_VARIABLE}=/path/to/moa.jar"
+    "it comes in capymoa's wheel, which is a zip file: pip download --no-deps -d moa capymoa && "
+    "python -m zipfile -e moa/capymoa-*.whl moa && "
+    f"export {JAR_VARIABLE}=$PWD/moa/capymoa/jar/moa.jar"
 )
 
 

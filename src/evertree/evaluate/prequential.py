@@ -53,7 +53,8 @@ def prequential(
     model        an EverTree, a baseline, `Refitted(...)`, `MoaModel(...)`, a river classifier, or
                  anything with label(x), insert(x, y) and delete(x, y)
     positive     the label whose F1 is wanted besides the macro F1
-    every        a point of the course is made after so many answers
+    every        a point of the course is made after so many answers; what is left at the end, if
+                 less than half as many, is joined with the last point
     fading       also follow scores in which each answer counts this much less than the next one
     audit_every  call model.certify() after so many answers (at the next point); its time is not
                  counted
@@ -148,7 +149,7 @@ def _follow(stream: Iterable[Request], model: Model, run: _Run) -> None:
             updates += 1
         else:
             run.many(request)
-    run.close(label_s, learn_s, updates)
+    run.close(label_s, learn_s, updates, at_end=True)
 
 
 class _Run:
@@ -178,6 +179,9 @@ class _Run:
         self._overall = Confusion()
         self._faded = Confusion()
         self._before = Times()  # as they were at the last point
+        self._last_now = Confusion()  # what the last point counted by itself, and since when
+        self._last_before = Times()
+        self._built = 0
         self._insert_many = many(model, "insert_many")
         self._delete_many = many(model, "delete_many")
 
@@ -189,6 +193,7 @@ class _Run:
         start = perf_counter()
         self._insert_many(first.X, first.y)
         self.times.build_s = perf_counter() - start
+        self._built = len(first.y)
         return requests
 
     def many(self, request: Request) -> None:
@@ -204,7 +209,7 @@ class _Run:
         self.times.learn_s += perf_counter() - start
         self.times.updates += len(request.y)
 
-    def close(self, label_s: float, learn_s: float, updates: int) -> None:
+    def close(self, label_s: float, learn_s: float, updates: int, *, at_end: bool = False) -> None:
         """Make a point of what has happened since the last one."""
         self.times.label_s += label_s
         self.times.learn_s += learn_s
@@ -216,6 +221,12 @@ class _Run:
         if self._fading is not None:
             self._faded.fade(self.truths, self.answers, self._fading)
         examples = (self.points[-1].examples if self.points else 0) + len(self.answers)
+        audit = self._audit(examples)
+        if at_end and self.points and 2 * len(self.answers) < self.every:
+            # So few answers make a score of chance: they go to the point before, which is replaced.
+            now.add(self._last_now)
+            self._before = self._last_before
+            audit = _both(self.points.pop().audit, audit)
         self.truths.clear()
         self.answers.clear()
         point = Point(
@@ -226,8 +237,10 @@ class _Run:
             times=self.times.since(self._before),
             active=len(self.model) if isinstance(self.model, Sized) else None,
             stats=dict(self.model.stats()) if hasattr(self.model, "stats") else {},
-            audit=self._audit(examples),
+            audit=audit,
+            built=self._built,
         )
+        self._last_now, self._last_before = now, self._before
         self._before = self.times.copy()
         self.points.append(point)
         self._watch(point)
@@ -256,6 +269,16 @@ class _Run:
             confusion=self._overall,
             times=self.times,
         )
+
+
+def _both(one: Audit | None, other: Audit | None) -> Audit | None:
+    if one is None or other is None:
+        return one or other
+    return Audit(
+        one.ok and other.ok,
+        max(one.worst_gap, other.worst_gap),
+        (*one.breaches, *other.breaches),
+    )
 
 
 # --- parameters

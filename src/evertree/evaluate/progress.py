@@ -38,7 +38,7 @@ class Progress:
             sys.stderr.write("\n")
 
     def _show(self, point: Point) -> None:
-        of = "" if self._length is None else f" of {self._length:,}"
+        of = "" if self._length is None else f" of {self._length - point.built:,}"
         score = f"F1 {point.overall.score:.3f}"
         rate = point.examples / max(time.monotonic() - self._started, 1e-9)
         text = f"{point.examples:,}{of} examples · {score} · {rate:,.0f} examples/s"

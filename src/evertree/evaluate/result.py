@@ -59,6 +59,7 @@ class Point:
     active: int | None
     stats: dict[str, int]
     audit: Audit | None
+    built: int = 0  # examples of the first batch, which came before all answers
 
 
 @dataclass(frozen=True)

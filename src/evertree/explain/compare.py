@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from evertree.encoding import show
 from evertree.errors import EvertreeError, InvalidParameter
-from evertree.outline import condition, is_missing, majority, names_of, subtree_size, tree_of
+from evertree.explain.rows import rows_of
+from evertree.outline import Categories, Words, is_missing, majority, subtree_size, tree_of
 
 if TYPE_CHECKING:
     from evertree.limits import Limits
@@ -28,12 +29,17 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A tree at one moment, as `diff` compares it. It does not change when the tree does."""
+    """A tree at one moment, as `diff` compares it. It does not change when the tree does.
+
+    Names and kinds of the features are there if an estimator knew them.
+    """
 
     limits: Limits
     nodes: tuple[Node, ...] = field(repr=False)
     digest: str
     examples: Examples = field(repr=False)
+    feature_names_in_: tuple[str, ...] | None = None
+    feature_kinds_: tuple[str, ...] | None = None
 
 
 def snapshot(tree: Any) -> Snapshot:
@@ -50,9 +56,17 @@ def snapshot(tree: Any) -> Snapshot:
     (3, 1)
     """
     ever = tree_of(tree)
-    digest = ever.digest()
-    found = Snapshot(ever.limits, tuple(ever.nodes()), digest, ever.examples())
-    if ever.digest() != digest:
+    version = ever.stats()
+    names = getattr(tree, "feature_names_in_", None)
+    found = Snapshot(
+        ever.limits,
+        tuple(ever.nodes()),
+        ever.digest(),
+        rows_of(ever),
+        None if names is None else tuple(map(str, names)),
+        getattr(tree, "feature_kinds_", None),
+    )
+    if ever.stats() != version:
         raise EvertreeError(
             "the tree was changed by another thread while it was read: hold the writers back "
             "meanwhile"
@@ -131,12 +145,20 @@ class Diff:
         return "\n".join([head, *map(str, self.changes)])
 
 
-def diff(before: Any, after: Any, *, feature_names: Sequence[str] | None = None) -> Diff:
+def diff(
+    before: Any,
+    after: Any,
+    *,
+    feature_names: Sequence[str] | None = None,
+    categories: Categories | None = None,
+    digits: int | None = None,
+) -> Diff:
     """Tell which nodes of a tree changed between two moments, and why.
 
     Each moment is a `snapshot`, or a tree as it is now. Both are followed from the root for as long
     as the splits are the same; where they part is a change, and what lies below is replaced with
-    it. O(n·depth + nodes) after the snapshots are made.
+    it. O(n·depth + nodes) after the snapshots are made. `categories` names the texts that may
+    occur, and `digits` rounds thresholds, as in `export_text`.
 
     >>> from evertree import EverTree
     >>> tree = EverTree(n_features=2)
@@ -162,8 +184,8 @@ def diff(before: Any, after: Any, *, feature_names: Sequence[str] | None = None)
                 f"before has {name}={values[0]} and after {name}={values[1]}: two moments of one "
                 "tree can be compared, or two trees of the same features"
             )
-    names = names_of(after, feature_names, now.limits.n_features)
-    changes, unchanged = _Comparison(then, now, names).run()
+    words = Words.of(now, now.limits.n_features, feature_names, categories, digits)
+    changes, unchanged = _Comparison(then, now, words).run()
     return Diff(
         tuple(changes),
         unchanged,
@@ -186,8 +208,8 @@ class _Pair(NamedTuple):
 class _Comparison:
     """Two moments of a tree, walked through together."""
 
-    def __init__(self, then: Snapshot, now: Snapshot, names: Sequence[str]) -> None:
-        self._then, self._now, self._names = then, now, names
+    def __init__(self, then: Snapshot, now: Snapshot, words: Words) -> None:
+        self._then, self._now, self._words = then, now, words
 
     def run(self) -> tuple[list[Change], int]:
         changes: list[Change] = []
@@ -228,7 +250,7 @@ class _Comparison:
             self._now.nodes[cast("int", pair.now[side])],
             rows_then,
             rows_now,
-            (*pair.where, condition(pair.now, self._names, left=side == "left")),
+            (*pair.where, self._words.condition(pair.now, left=side == "left")),
         )
 
     def _change(self, pair: _Pair, kind: str) -> Change:
@@ -240,8 +262,8 @@ class _Comparison:
         change = Change(
             where=pair.where,
             kind=kind,
-            before=self._words(pair.then),
-            after=self._words(pair.now),
+            before=self._told(pair.then),
+            after=self._told(pair.now),
             node_before=pair.then["id"],
             node_after=pair.now["id"],
             size_before=_size(pair.then),
@@ -255,9 +277,9 @@ class _Comparison:
         )
         return dataclasses.replace(change, why=_why(change, pair, self._now.limits))
 
-    def _words(self, node: Node) -> str:
+    def _told(self, node: Node) -> str:
         if node["feature"] is not None:
-            return condition(node, self._names, left=True)
+            return self._words.condition(node, left=True)
         return f"label {show(majority(node['counts']))}" if node["counts"] else "an empty leaf"
 
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evertree.encoding import Encoder, Ids, Rows
 from evertree.errors import EmptyTree, ExampleNotFound
+from evertree.explain.rows import rows_of
 from evertree.outline import tree_of
 from evertree.tree import EverTree
+
+if TYPE_CHECKING:
+    from evertree.limits import Limits
+    from evertree.tree import Examples
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +74,14 @@ def influence(tree: Any, ids: Ids, X_eval: Rows) -> Influence:
     named = Encoder(1).ids(ids, None, ExampleNotFound, ExampleNotFound)
     for i in named:
         ever.example(int(i))  # raises ExampleNotFound in words
-    if len(named) == len(ever):
+    examples = rows_of(ever)
+    # An AdaptiveTree answers from a window: other rows do not bear on what it says now.
+    inside = named[np.isin(named, examples.ids)]
+    if len(inside) == len(examples.ids):
         raise EmptyTree("without these rows the tree has none, so it would say nothing: name fewer")
-    copy = _exact_copy(ever)
+    copy = _exact_copy(limits, examples)
     labels_with, shares_with = copy.label_many(rows), _shares(copy, rows)
-    copy.delete_many(ids=named)
+    copy.delete_many(ids=inside)
     copy.rebuild()
     labels_without, shares_without = copy.label_many(rows), _shares(copy, rows)
     pairs = zip(labels_with, labels_without, strict=True)
@@ -82,9 +90,8 @@ def influence(tree: Any, ids: Ids, X_eval: Rows) -> Influence:
     return Influence(labels_now, labels_with, labels_without, changed, shift, len(named))
 
 
-def _exact_copy(tree: EverTree) -> EverTree:
-    examples = tree.examples()
-    copy = EverTree(**dataclasses.asdict(tree.limits))
+def _exact_copy(limits: Limits, examples: Examples) -> EverTree:
+    copy = EverTree(**dataclasses.asdict(limits))
     copy.insert_many(examples.X, list(examples.y), examples.ids)
     return copy
 

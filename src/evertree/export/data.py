@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from evertree.encoding import show
 from evertree.errors import CannotExport
-from evertree.outline import Outline, is_missing
+from evertree.outline import Categories, Outline, is_missing
 
 if TYPE_CHECKING:
     from evertree.tree import Node
@@ -32,7 +32,12 @@ def classes(tree: Any) -> list[Any]:
     return list(Outline.of(tree).labels)
 
 
-def to_json(tree: Any, *, feature_names: Sequence[str] | None = None) -> str:
+def to_json(
+    tree: Any,
+    *,
+    feature_names: Sequence[str] | None = None,
+    categories: Categories | None = None,
+) -> str:
     """Write the tree as JSON that any program can follow.
 
     O(nodes · labels). A row starts at node 0. At a split, a value is missing (then `missing` names
@@ -42,6 +47,10 @@ def to_json(tree: Any, *, feature_names: Sequence[str] | None = None) -> str:
     written in full. Raises CannotExport for labels that JSON does not know: it has texts, finite
     numbers, true, false and null.
 
+    A category that came as a text is compared by its code: `value` is `category_code(text)`, and a
+    program in another language looks codes up in a table of its own. The texts named in
+    `categories` (by feature, or one list for all) stand beside their codes as `category_text`.
+
     >>> from evertree import EverTree
     >>> tree = EverTree(n_features=1)
     >>> ids = tree.insert_many([[31.0], [62.0]], ["yes", "no"])
@@ -50,11 +59,17 @@ def to_json(tree: Any, *, feature_names: Sequence[str] | None = None) -> str:
     (['no', 'yes'], {'label': 1, 'counts': [0, 1]})
     >>> document["nodes"][0]
     {'feature': 0, 'test': '<=', 'value': 46.5, 'left': 1, 'right': 2, 'missing': 1}
+
+    >>> cities = EverTree(n_features=1, categorical=[0])
+    >>> ids = cities.insert_many([["Oslo"], ["Bergen"]], ["yes", "no"])
+    >>> document = json.loads(to_json(cities, categories=["Oslo", "Bergen"]))
+    >>> document["nodes"][0]["category_text"]
+    'Oslo'
     """
-    outline = Outline.of(tree, feature_names)
+    outline = Outline.of(tree, feature_names, categories)
     document = {
         "format": _FORMAT,
-        "features": list(outline.feature_names),
+        "features": list(outline.words.feature_names),
         "categorical": list(outline.categorical),
         "labels": [_plain(label) for label in outline.labels],
         "nodes": [_node(outline, node) for node in outline.nodes],
@@ -74,6 +89,9 @@ def _node(outline: Outline, node: Node) -> dict[str, Any]:
         fields["test"] = "missing"
     else:
         fields["value"] = node["threshold"] if real else node["category"]
+        text = None if real else outline.words.text(node)
+        if isinstance(text, str):
+            fields["category_text"] = text
     missing = node["left"] if node["missing_left"] else node["right"]
     return fields | {"left": node["left"], "right": node["right"], "missing": missing}
 

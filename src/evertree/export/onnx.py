@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from evertree.encoding import show
 from evertree.errors import CannotExport, InvalidParameter
+from evertree.export.large_codes import checked_category
 from evertree.extras import load
 from evertree.outline import Outline, is_missing
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from evertree.tree import Node
 
 _INT64 = range(-(2**63), 2**63)
-_FLOAT32_WHOLE_LIMIT = 2**24  # float32 holds every whole number up to here, and not the next one
+_FLOAT32_WHOLE_BITS = 24  # float32 holds every whole number up to 2**24, and not the next one
 
 
 def to_onnx(
@@ -36,7 +37,8 @@ def to_onnx(
     """Make an onnx.ModelProto that answers as the tree does; needs `evertree[export]`.
 
     O(nodes · labels). Input `X` of shape (n, n_features), outputs `label` and `probabilities`, the
-    shares of the labels in the order of `classes(tree)`, as float32. nan is a missing value.
+    shares of the labels in the order of `classes(tree)`, as float32. nan is a missing value. A text
+    goes in as its code, `evertree.category_code(text)`; a moment or a duration as microseconds.
 
     With dtype="float64" every row of doubles takes the very path that it takes in the tree. With
     "float32", for runtimes that know no doubles, `X` is float32 and thresholds are rounded down to
@@ -202,7 +204,7 @@ def _values(outline: Outline, dtype: np.dtype[Any]) -> npt.NDArray[np.float64]:
         if node["threshold"] is not None:
             values[node["id"]] = _threshold(node["threshold"], dtype)
         elif _is_category(node):
-            values[node["id"]] = _category(node["category"], dtype)
+            values[node["id"]] = _category(outline, node, dtype)
         elif node["feature"] is not None:
             # No category is -1 or below: so only the missing values go where this test holds.
             values[node["id"]] = -1.0
@@ -223,13 +225,11 @@ def _threshold(threshold: float, dtype: np.dtype[Any]) -> float:
     return float(rounded)
 
 
-def _category(category: Any, dtype: np.dtype[Any]) -> float:
-    if dtype == np.float32 and category >= _FLOAT32_WHOLE_LIMIT:
-        raise CannotExport(
-            f"category {category} is not below 2**24, and float32 confuses it with its neighbours: "
-            "number the categories 0, 1, 2, ..., or use dtype='float64'"
-        )
-    return float(category)
+def _category(outline: Outline, node: Node, dtype: np.dtype[Any]) -> float:
+    if dtype == np.float64:
+        return float(cast("int", node["category"]))
+    reason = "float32 confuses it with its neighbours"
+    return checked_category(outline, node, _FLOAT32_WHOLE_BITS, reason, "dtype='float64'")
 
 
 def _float32_shares(outline: Outline, leaves: list[int]) -> npt.NDArray[np.float32]:

@@ -16,7 +16,8 @@ def to_shap(tree: Any) -> dict[str, Any]:
     O(nodes · labels), more where equality tests on categories follow each other (a test on a
     category becomes two on thresholds; importances are not touched by that). All numbers are
     float64. Needs nothing installed; explaining needs shap. Raises CannotExport for a category of
-    2**24 or more.
+    2**24 or more, as the codes of texts are (`category_code`): number the texts 0, 1, 2, ... before
+    they come into the tree.
 
     >>> import shap
     >>> from evertree import EverTree

@@ -22,7 +22,8 @@ def to_sklearn(tree: Any) -> Any:
     as float32. The class of the answer is a subclass that first moves each value to a float32
     number on the same side of every threshold, so float64 rows take the very path that they take
     here; a row for which there is no such number is refused. Raises CannotExport for a category of
-    2**24 or more.
+    2**24 or more, as the codes of texts are (`category_code`): number the texts 0, 1, 2, ... before
+    they come into the tree, or use `to_onnx`.
 
     >>> from evertree import EverTree
     >>> tree = EverTree(n_features=1)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from evertree.encoding import show
-from evertree.outline import Outline, checked_depth
+from evertree.outline import Categories, Outline, checked_depth
 
 if TYPE_CHECKING:
     from evertree.tree import Node
@@ -18,14 +18,25 @@ _LINE_END = "\\n"  # as Graphviz writes it: a backslash and an n
 
 
 def export_text(
-    tree: Any, *, feature_names: Sequence[str] | None = None, max_depth: int | None = None
+    tree: Any,
+    *,
+    feature_names: Sequence[str] | None = None,
+    max_depth: int | None = None,
+    categories: Categories | None = None,
+    digits: int | None = None,
 ) -> str:
     """Write the tree as indented text, one line per branch.
 
     O(nodes · (labels + depth)). Thresholds are written in full, so the text says exactly what the
-    tree does; only labels of more than 60 characters are shortened. `tree` is an EverTree, or an
-    estimator that keeps one as `tree_`. Below `max_depth` nodes are counted, not written. An empty
-    leaf says that it is empty, and has the label of its nearest ancestor that is not.
+    tree does; `digits=4` rounds them to 4 significant digits, for eyes only. Labels and categories
+    of more than 60 characters are shortened. `tree` is an EverTree, or an estimator that keeps one
+    as `tree_`; a moment, where the estimator knows one, is written as a date. Below `max_depth`
+    nodes are counted, not written. An empty leaf says that it is empty, and has the label of its
+    nearest ancestor that is not.
+
+    A tree keeps no text of a category, only a code of 53 bits (`category_code`), so that nothing is
+    left of a text whose rows are deleted. `categories` names the texts that may occur, by feature
+    or for all of them; a code that none of them has stays a number.
 
     >>> from evertree import EverTree
     >>> tree = EverTree(n_features=2, categorical=[1])
@@ -37,18 +48,32 @@ def export_text(
     |   label 'no'  {'no': 1}
     >>> print(export_text(tree, max_depth=0))
     … 3 nodes
+
+    >>> cities = EverTree(n_features=1, categorical=[0])
+    >>> ids = cities.insert_many([["Oslo"], ["Bergen"]], ["yes", "no"])
+    >>> print(export_text(cities, feature_names=["city"], categories={"city": ["Oslo", "Bergen"]}))
+    city = 'Oslo'
+    |   label 'yes'  {'yes': 1}
+    city != 'Oslo' or missing
+    |   label 'no'  {'no': 1}
     """
-    outline = Outline.of(tree, feature_names)
+    outline = Outline.of(tree, feature_names, categories, digits)
     return "\n".join(_lines(outline, checked_depth(max_depth)))
 
 
 def export_dot(
-    tree: Any, *, feature_names: Sequence[str] | None = None, max_depth: int | None = None
+    tree: Any,
+    *,
+    feature_names: Sequence[str] | None = None,
+    max_depth: int | None = None,
+    categories: Categories | None = None,
+    digits: int | None = None,
 ) -> str:
     r"""Write the tree in the DOT language, for Graphviz and whatever else reads it.
 
     O(nodes · labels). The left branch of a split is the one for which its test holds. `dot -Tsvg`
-    makes a picture of it; nothing has to be installed to write it.
+    makes a picture of it; nothing has to be installed to write it. Names, `categories` and `digits`
+    are those of `export_text`.
 
     >>> from evertree import EverTree
     >>> tree = EverTree(n_features=1)
@@ -64,7 +89,8 @@ def export_dot(
       0 -> 2 [label="no"];
     }
     """
-    outline, deepest = Outline.of(tree, feature_names), checked_depth(max_depth)
+    outline = Outline.of(tree, feature_names, categories, digits)
+    deepest = checked_depth(max_depth)
     shown = [n for n in outline.nodes if deepest is None or n["depth"] <= deepest]
     nodes = [f"  {n['id']} [{_attributes(outline, n, deepest)}];" for n in shown]
     edges = [

@@ -18,13 +18,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from evertree.errors import CannotExport
+from evertree.export.large_codes import checked_category
+from evertree.outline import Outline, is_missing
 
 if TYPE_CHECKING:
-    from evertree.outline import Outline
     from evertree.tree import Node
 
 _COPIES_MAX = 1_000_000  # nodes beyond those of the tree itself
-_CATEGORY_LIMIT = 2**24  # the targets compare float32, which confuses larger codes
+_CATEGORY_BITS = 24  # the targets compare float32, which confuses larger codes
 _NEXT_TO_NONE = 2.0**-50
 _SCALE_MIN = 2.0**-1000
 _BELOW_ALL = -1.0  # no category is that small: only a missing value can go left here
@@ -151,7 +152,7 @@ class _Split:
         self._right = outline.nodes[cast("int", node["right"])]
         self.feature = cast("int", node["feature"])
         self.known = place.codes.get(self.feature, _Codes())
-        self.category = math.nan if node["category"] is None else _category(node["category"])
+        self.category = math.nan if node["category"] is None else _category(outline, node)
 
     def test(self, threshold: float) -> _Test:
         return _Test(self.feature, threshold, bool(self._place.node["missing_left"]))
@@ -201,10 +202,8 @@ def _size(node: Node) -> float:
     return float(sum(node["counts"].values()))
 
 
-def _category(category: float) -> float:
-    if category >= _CATEGORY_LIMIT:
-        raise CannotExport(
-            f"category {category} is not below 2**24, and float32 confuses it with its neighbours: "
-            "number the categories 0, 1, 2, ..."
-        )
-    return float(category)
+def _category(outline: Outline, node: Node) -> float:
+    if is_missing(node["category"]):
+        return math.nan
+    reason = "float32 confuses it with its neighbours"
+    return checked_category(outline, node, _CATEGORY_BITS, reason, "to_onnx, which takes any code")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from evertree.errors import CannotExport
+from evertree.export.large_codes import checked_category
 from evertree.extras import load
 from evertree.outline import Outline, is_missing
 
 if TYPE_CHECKING:
     from evertree.tree import Node
 
-_CATEGORY_LIMIT = 2**32  # treelite keeps categories as uint32
+_CATEGORY_BITS = 32  # treelite keeps categories as uint32
 
 
 def to_treelite(tree: Any) -> Any:
@@ -20,7 +20,8 @@ def to_treelite(tree: Any) -> Any:
     O(nodes · labels). Thresholds and shares are float64, a categorical split is a category list.
     A treelite model knows no labels: it answers with the shares of `classes(tree)`, in their order,
     and the label is the first of the largest, `classes(tree)[shares.argmax()]`. Raises CannotExport
-    for a category of 2**32 or more.
+    for a category of 2**32 or more, as the codes of texts mostly are (`category_code`): number the
+    texts 0, 1, 2, ... before they come into the tree, or use `to_onnx`.
 
     >>> import numpy as np
     >>> import treelite
@@ -75,16 +76,9 @@ def _fill(builder: Any, outline: Outline, node: Node) -> None:
         threshold = -1.0 if node["threshold"] is None else node["threshold"]
         builder.numerical_test(threshold=threshold, opname="<=", **common)
     else:
-        category = _category(cast("int", node["category"]))
+        reason = "treelite would confuse it with another"
+        other = "to_onnx, which takes any code"
+        category = int(checked_category(outline, node, _CATEGORY_BITS, reason, other))
         builder.categorical_test(
             category_list=[category], category_list_right_child=False, **common
         )
-
-
-def _category(category: int) -> int:
-    if category >= _CATEGORY_LIMIT:
-        raise CannotExport(
-            f"category {category} is not below 2**32, and treelite would confuse it with another: "
-            "number the categories 0, 1, 2, ..."
-        )
-    return category

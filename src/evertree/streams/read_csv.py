@@ -33,6 +33,7 @@ from evertree.streams.text import (
 )
 
 MISSING = ("", "?", "NA", "nan", "NaN")
+_DELIMITERS = (";", "\t", "|", ",")  # those that are often met
 _SAMPLE = 100  # rows that are looked at to tell numbers from categories
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -121,6 +122,7 @@ class _CsvFile:
         else:
             header = list(self.names)
         self._check_names(header)
+        self._check_delimiter(header)
         sample = itertools.islice(records, _SAMPLE)
         return header, [row.fields for row in sample if len(row.fields) == len(header)]
 
@@ -157,6 +159,15 @@ class _CsvFile:
                 "columns have different names; give them with names=[...] if there is no header",
                 line=1,
                 column=place,
+            )
+
+    def _check_delimiter(self, header: list[str]) -> None:
+        other = next((d for d in _DELIMITERS if d in header[0]), None) if len(header) == 1 else None
+        if other is not None:
+            raise InvalidFile(
+                f"{self.path}, line 1: {show(header[0])} is one column alone, and a table has a "
+                f"label and a feature: its delimiter may be another one, as in delimiter={other!r}",
+                line=1,
             )
 
 

@@ -242,14 +242,19 @@ class TextTable:
 def find_column(name: Any, names: Sequence[str], argument: str) -> int:
     """Give the position of a column that is named, or counted from 0 (or from the end: -1).
 
+    Digits are a position where no column has that name: on a command line everything is text.
+
     >>> find_column("b", ["a", "b"], "label"), find_column(-1, ["a", "b"], "label")
     (1, 1)
+    >>> find_column("1", ["a", "b"], "label"), find_column("1", ["1", "b"], "label")
+    (1, 0)
     """
-    if isinstance(name, str):
-        if name in names:
-            return list(names).index(name)
-    elif isinstance(name, int) and -len(names) <= name < len(names):
-        return name % len(names)
+    if isinstance(name, str) and name in names:
+        return list(names).index(name)
+    digits = isinstance(name, str) and name.isascii() and name.isdecimal()
+    place = int(name) if digits else name
+    if isinstance(place, int) and -len(names) <= place < len(names):
+        return place % len(names)
     raise InvalidParameter(
         f"{argument}={show(name)} is not a column: there are {len(names)}, "
         f"{', '.join(map(str, names[:12]))}{', ...' if len(names) > 12 else ''}; give one of these "
@@ -285,8 +290,8 @@ def category_columns(
         position = find_column(name, names, "categorical")
         if position not in features:
             raise InvalidParameter(
-                f"categorical names {show(name)}, which is no feature but the label, the time or "
-                "left out: name features only"
+                f"categorical={show(name)} is no feature but the label, the time or left out: "
+                "name features only"
             )
         chosen.add(position)
     return chosen
