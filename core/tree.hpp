@@ -2,7 +2,7 @@
 //
 // A node keeps counts, never rows; a leaf lists the slots of its examples. Siblings lie side by
 // side, so the right child is left + 1. What the maintenance rules need since the node's last build
-// (built_size, updates, deletions, floor) stands in the node, but only update.cpp reads it.
+// (built_size, updates, deletions, floor) stands in the node, but only upkeep.cpp reads it.
 //
 // Invariants (certify checks them): size and squares follow from the class counts, the counts of a
 // node are the sum of its children's, a leaf lists exactly the examples that route to it.
