@@ -512,7 +512,8 @@ choose another, leave ids out to get free ones, or replace(1, x, y)
     def _in_order(self, *, answering: bool) -> Examples:
         """Copy the examples in the order in which they came, where the core knows it."""
         ids, values, labels = self._core.examples(answering)
-        return Examples(ids, values.reshape(len(ids), self._limits.n_features), tuple(labels))
+        rows = values.reshape(len(ids), self._limits.n_features)
+        return Examples(ids.view(np.int64), rows, tuple(labels))
 
     def nodes(self) -> list[Node]:
         """List the tree as plain data, parents before children, left before right.
