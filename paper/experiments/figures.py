@@ -24,7 +24,10 @@ MORE = ("Forest Covertype", "KDDCUP99", "NOAA Weather")
 TICKS = (0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2)
 RULE, SKLEARN = "#1f6f8b", "#c8702a"
 CERTIFIED = {0.05: "#1b5e20", 0.1: "#43a047", 0.2: "#a5d6a7"}
-FLAT = {"no change": ("#7d4f9e", ":"), "majority": ("#8a8a8a", "-.")}
+FLAT: dict[Learner, tuple[str, str]] = {
+    "no change": ("#7d4f9e", ":"),
+    "majority": ("#8a8a8a", "-."),
+}
 
 
 @dataclass(frozen=True)
@@ -118,11 +121,12 @@ def _panel(axes: Any, found: Found, stream: str, data: str, measure: str) -> Non
 def _draw_curves(axes: Any, found: Found, stream: str, data: str, place: int) -> list[float]:
     """Draw what depends on ε, and the certified rule, which does not; give all values."""
     values = []
-    for learner, colour, marker, label in (
+    curves: tuple[tuple[Learner, str, str, str], ...] = (
         ("paper", RULE, "o", "the paper's rule (its curve)"),
         ("scikit-learn", SKLEARN, "s", "scikit-learn, refitted on the same schedule"),
-    ):
-        curve = points(found, stream, data, learner)  # type: ignore[arg-type]  # both are learners
+    )
+    for learner, colour, marker, label in curves:
+        curve = points(found, stream, data, learner)
         x, y = [point[0] for point in curve], [point[place] for point in curve]
         if place == 2:  # no time at all where no fit was due: a logarithm has no place for it
             y = [value or math.nan for value in y]
@@ -149,7 +153,7 @@ def _draw_flat(axes: Any, found: Found, stream: str, data: str) -> None:
     """Draw the baselines; one that is far off is told at the edge, so that curves stay readable."""
     low, high = axes.get_ylim()
     for learner, (colour, style) in FLAT.items():
-        record = found.get(dynamic(data, stream, learner))  # type: ignore[arg-type]
+        record = found.get(dynamic(data, stream, learner))
         if record is None:
             continue
         y = f1(record)

@@ -6,7 +6,7 @@ number does. What is missing is named.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -414,6 +414,6 @@ def _here(found: Found) -> list[str]:
     return [name for name in TABLE_SETS if name in found.sets and name in TABLE_5]
 
 
-def _listed(names: object) -> str:
-    texts = [str(name) for name in names]  # type: ignore[attr-defined]  # any collection of texts
-    return f" ({', '.join(texts)})" if texts else ""
+def _listed(names: Iterable[str]) -> str:
+    text = ", ".join(names)
+    return f" ({text})" if text else ""
