@@ -35,10 +35,10 @@ class Gate {
             writing_ = true;
             state.unlock();  // before the GIL is waited for
         }
-        writer_ = std::this_thread::get_id();
+        writer_.store(std::this_thread::get_id(), std::memory_order_relaxed);
     }
     void unlock() {
-        writer_ = std::thread::id();
+        writer_.store(std::thread::id(), std::memory_order_relaxed);
         const std::lock_guard state(state_);
         writing_ = false;
         admitted_ = readers_waiting_;
@@ -66,7 +66,7 @@ class Gate {
 
   private:
     void refuse_reentry() const {
-        if (writer_ == std::this_thread::get_id()) {
+        if (writer_.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
             throw std::runtime_error(
                 "this tree is in the middle of an update on this very thread: code that runs "
                 "during it (a label's __eq__ or __hash__, a signal handler) must not use the tree");
@@ -78,6 +78,7 @@ class Gate {
     std::size_t readers_ = 0, readers_waiting_ = 0, writers_waiting_ = 0;
     std::size_t admitted_ = 0;  // readers that were waiting when the last writer was done
     bool writing_ = false;
+    // Whoever asks looks for itself, and knows what it has written: no order is needed.
     std::atomic<std::thread::id> writer_;
 };
 

@@ -1,7 +1,7 @@
 // Row: one row of numbers, read from whatever Python hands over.
 //
-// A float64 buffer or a list or tuple of floats and ints is read here; anything else, and anything
-// that is not a valid row, goes to the encoder, which converts it or refuses it in words.
+// A float64 array or buffer or a list or tuple of floats and ints is read here; anything else, and
+// anything that is not a valid row, goes to the encoder, which converts it or refuses it in words.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "examples.hpp"
+#include "float_array.hpp"
 #include "tree.hpp"
 
 namespace evertree {
@@ -39,10 +40,15 @@ class Row {
 
   private:
     bool read(PyObject* source, std::span<const Kind> kinds) {
-        const bool copied = PyList_CheckExact(source) || PyTuple_CheckExact(source)
-                                ? read_sequence(source, kinds.size())
-                                : read_buffer(source, kinds.size());
-        return copied && normalize(kinds);
+        return copy(source, kinds.size()) && normalize(kinds);
+    }
+    bool copy(PyObject* source, std::size_t n) {
+        if (FloatArray::is_row(source, n)) {
+            FloatArray::copy(source, n, values_);
+            return true;
+        }
+        const bool is_sequence = PyList_CheckExact(source) || PyTuple_CheckExact(source);
+        return is_sequence ? read_sequence(source, n) : read_buffer(source, n);
     }
     bool read_sequence(PyObject* source, std::size_t n) {
         if (static_cast<std::size_t>(PySequence_Fast_GET_SIZE(source)) != n) return false;

@@ -70,9 +70,10 @@ void SlotIndex::erase(std::uint32_t hash, Slot slot) noexcept {
 Examples::Examples(std::size_t n_features)
     : n_features_(n_features), record_bytes_(sizeof(Head) + n_features * sizeof(double)) {}
 
-void Examples::reserve(std::size_t more) {
+void Examples::reserve(std::span<const Insertion> coming) {
+    const std::size_t more = coming.size();
     if (size_ + more > kMaxExamples) throw std::bad_alloc();
-    by_id_.reserve(size_ + more);
+    by_id_.reserve(n_by_id_ + most_to_index(coming));
     // Before their numbers run out, the order of the admissions moves into the lists.
     if (n_admissions_ + more > std::numeric_limits<std::uint32_t>::max()) index_values();
     const std::size_t capacity = chunks_.size() << kChunkBits;
@@ -87,6 +88,14 @@ void Examples::reserve(std::size_t more) {
     add_chunks(std::max((missing + kChunkMask) >> kChunkBits, chunks_.size() / 8));
 }
 
+std::size_t Examples::most_to_index(std::span<const Insertion> coming) const {
+    if (slots_free_ > 0) return coming.size();
+    auto slot = static_cast<Slot>(slots_used_);
+    return static_cast<std::size_t>(
+        std::count_if(coming.begin(), coming.end(),
+                      [&](const Insertion& i) { return !is_number_of(i.id, slot++); }));
+}
+
 void Examples::add_chunks(std::size_t count) {
     const std::size_t chunk_bytes = record_bytes_ << kChunkBits;
     chunks_.reserve(chunks_.size() + count);
@@ -96,7 +105,7 @@ void Examples::add_chunks(std::size_t count) {
     }
 }
 
-Slot Examples::stage(const double* x, ClassId label, ExampleId id) noexcept {
+Slot Examples::stage(const Insertion& coming) noexcept {
     Slot slot = first_free_;
     if (slot != kNoSlot) {
         first_free_ = head(slot).admission;
@@ -104,10 +113,10 @@ Slot Examples::stage(const double* x, ClassId label, ExampleId id) noexcept {
     } else {
         slot = static_cast<Slot>(slots_used_++);
     }
-    by_id_.prefetch(id_hash(id));  // for admit
-    new (record(slot)) Head{id, label, 0};
+    if (!is_number_of(coming.id, slot)) by_id_.prefetch(id_hash(coming.id));  // for admit
+    new (record(slot)) Head{coming.id, coming.label, 0};
     auto* const values = reinterpret_cast<double*>(record(slot) + sizeof(Head));
-    for (std::size_t j = 0; j < n_features_; ++j) values[j] = normalized(x[j]);
+    for (std::size_t j = 0; j < n_features_; ++j) values[j] = normalized(coming.x[j]);
     return slot;
 }
 
@@ -122,7 +131,10 @@ void Examples::discard(Slot slot) noexcept {
 
 void Examples::admit(Slot slot) noexcept {
     Head& own = head(slot);
-    by_id_.insert(id_hash(own.id), slot);
+    if (!is_number_of(own.id, slot)) {
+        by_id_.insert(id_hash(own.id), slot);
+        ++n_by_id_;
+    }
     if (values_indexed_) {
         link_equals(slot);
     } else {
@@ -180,13 +192,20 @@ void Examples::index_values() {
 }
 
 void Examples::remove(Slot slot) noexcept {
-    by_id_.erase(id_hash(id(slot)), slot);
+    if (!is_number_of(id(slot), slot)) {
+        by_id_.erase(id_hash(id(slot)), slot);
+        --n_by_id_;
+    }
     if (values_indexed_) unlink_equals(slot);
     --size_;
     discard(slot);
 }
 
 Slot Examples::find(ExampleId id) const {
+    if (id >= 0 && static_cast<std::uint64_t>(id) < slots_used_) {
+        const auto slot = static_cast<Slot>(id);
+        if (is_active(slot) && this->id(slot) == id) return slot;
+    }
     return by_id_.find(id_hash(id), [&](Slot slot) { return head(slot).id == id; });
 }
 

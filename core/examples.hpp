@@ -5,6 +5,9 @@
 // can be prepared completely before anything changes. Values are bit for bit comparable: the one
 // missing value is kMissing and -0.0 does not occur (see `normalized`).
 //
+// An example whose id is the number of its slot is found without an index: as long as rows only
+// come in and ids are automatic, that is all of them.
+//
 // Equal examples form a list, the last admitted first; the value index knows the head of each list.
 // Many streams never ask for a value: lists and index are made when one is first looked for.
 //
@@ -32,6 +35,12 @@ inline constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 inline bool is_missing(double value) { return value != value; }
 // Adding 0.0 turns -0.0 into 0.0; every NaN becomes the same NaN.
 inline double normalized(double value) { return is_missing(value) ? kMissing : value + 0.0; }
+
+struct Insertion {
+    const double* x;
+    ClassId label;
+    ExampleId id;
+};
 
 // A hash table from keys that the caller compares to slots; open addressing, linear probing.
 class SlotIndex {
@@ -74,10 +83,10 @@ class Examples {
     std::size_t n_features() const { return n_features_; }
     std::size_t size() const { return size_; }
 
-    // Makes room for `more` examples, so that stage and admit cannot fail.
-    void reserve(std::size_t more);
+    // Makes room for these examples, so that stage and admit cannot fail.
+    void reserve(std::span<const Insertion> coming);
     // The values are normalized on the way in.
-    Slot stage(const double* x, ClassId label, ExampleId id) noexcept;
+    Slot stage(const Insertion& coming) noexcept;
     void admit(Slot slot) noexcept;
     void discard(Slot slot) noexcept;
     void remove(Slot slot) noexcept;
@@ -132,6 +141,8 @@ class Examples {
     }
     Head& head(Slot slot) { return *reinterpret_cast<Head*>(record(slot)); }
     const Head& head(Slot slot) const { return *reinterpret_cast<const Head*>(record(slot)); }
+    static bool is_number_of(ExampleId id, Slot slot) { return id == ExampleId{slot}; }
+    std::size_t most_to_index(std::span<const Insertion> coming) const;
     void add_chunks(std::size_t count);
     void link_equals(Slot slot) noexcept;
     void unlink_equals(Slot slot) noexcept;
@@ -149,7 +160,8 @@ class Examples {
     std::uint64_t n_admissions_ = 0;
     bool values_indexed_ = false;
     std::vector<Equals> equals_;  // by slot; empty until values are indexed
-    SlotIndex by_id_;
+    std::size_t n_by_id_ = 0;
+    SlotIndex by_id_;  // those whose id is not the number of their slot
     SlotIndex by_value_;
 };
 

@@ -214,7 +214,7 @@ void Panel::wake_if_none_can_answer() {
 // ---- all trees, or none -------------------------------------------------------------------------
 
 void Panel::start(std::span<const Insertion> inserted) {
-    examples_.reserve(inserted.size());
+    examples_.reserve(inserted);
     if (order_.capacity() < order_.size() + inserted.size()) {
         order_.reserve(std::max(2 * order_.size(), order_.size() + inserted.size()));
     }
@@ -224,7 +224,7 @@ void Panel::start(std::span<const Insertion> inserted) {
     }
     staged_.clear();
     staged_.reserve(inserted.size());
-    for (const Insertion& i : inserted) staged_.push_back(examples_.stage(i.x, i.label, i.id));
+    for (const Insertion& i : inserted) staged_.push_back(examples_.stage(i));
     for (Seat& seat : seats_) seat.next = seat.record;
     n_prepared_ = 0;
     class_has_gone_ = false;

@@ -27,13 +27,11 @@ void DynamicTree::rebuild(Watch& watch) {
 }
 
 void DynamicTree::stage(std::span<const Slot> deleted, std::span<const Insertion> inserted) {
-    examples_.reserve(inserted.size());
+    examples_.reserve(inserted);
     changes_.clear();
     changes_.reserve(deleted.size() + inserted.size());
     for (const Slot slot : deleted) changes_.push_back({slot, false});
-    for (const Insertion& i : inserted) {
-        changes_.push_back({examples_.stage(i.x, i.label, i.id), true});
-    }
+    for (const Insertion& i : inserted) changes_.push_back({examples_.stage(i), true});
 }
 
 }  // namespace evertree

@@ -15,12 +15,6 @@
 
 namespace evertree {
 
-struct Insertion {
-    const double* x;
-    ClassId label;
-    ExampleId id;
-};
-
 class DynamicTree {
   public:
     // Large builds use up to n_workers threads.

@@ -19,8 +19,8 @@ constexpr std::uint32_t kMostUpdates = std::uint32_t{1} << 31;
 
 void Upkeep::prepare(const Examples& examples, std::span<const Change> changes, Watch& watch) {
     start(changes);
+    tree_.make_room_for_slots(examples.slots_end());
     route(examples);
-    make_room(examples);
     apply(examples);
     try {
         repair(examples, watch);
@@ -59,7 +59,7 @@ void Upkeep::start(std::span<const Change> changes) {
     for (const Change& change : changes) ++(change.is_insertion ? work_.inserts : work_.deletes);
 }
 
-// The nodes that the changes pass, each with its range of changes_.
+// The nodes that the changes pass, each with its range of changes_, and room for them there.
 void Upkeep::route(const Examples& examples) {
     touched_.clear();
     if (changes_.size() == 1) return route_one(examples);
@@ -68,6 +68,7 @@ void Upkeep::route(const Examples& examples) {
         const Touched at = to_route_.back();
         to_route_.pop_back();
         touched_.push_back(at);
+        make_room(examples, at);
         const Node& node = tree_[at.node];
         if (node.is_leaf()) continue;
         const auto middle = std::partition(
@@ -84,25 +85,21 @@ void Upkeep::route_one(const Examples& examples) {
     NodeId id = kRoot;
     for (std::uint32_t depth = 0;; ++depth) {
         touched_.push_back({id, depth, 0, 1});
+        make_room(examples, touched_.back());
         if (tree_[id].is_leaf()) return;
         id = tree_.child(tree_[id], x);
     }
 }
 
-void Upkeep::make_room(const Examples& examples) {
-    tree_.make_room_for_slots(examples.slots_end());
-    for (const Touched& at : touched_) {
-        std::size_t n_new_class = 0, n_inserted = 0;
-        for (std::uint32_t i = at.begin; i < at.end; ++i) {
-            if (!changes_[i].is_insertion) continue;
-            ++n_inserted;
-            n_new_class += !tree_.has_class(at.node, examples.label(changes_[i].slot));
-        }
-        if (n_new_class > 0) tree_.make_room_for_classes(at.node, n_new_class);
-        if (n_inserted > 0 && tree_[at.node].is_leaf()) {
-            tree_.make_room_for_rows(at.node, n_inserted);
-        }
+void Upkeep::make_room(const Examples& examples, const Touched& at) {
+    std::size_t n_new_class = 0, n_inserted = 0;
+    for (std::uint32_t i = at.begin; i < at.end; ++i) {
+        if (!changes_[i].is_insertion) continue;
+        ++n_inserted;
+        n_new_class += !tree_.has_class(at.node, examples.label(changes_[i].slot));
     }
+    if (n_new_class > 0) tree_.make_room_for_classes(at.node, n_new_class);
+    if (n_inserted > 0 && tree_[at.node].is_leaf()) tree_.make_room_for_rows(at.node, n_inserted);
 }
 
 void Upkeep::apply(const Examples& examples) noexcept {

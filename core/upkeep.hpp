@@ -76,7 +76,7 @@ class Upkeep {
     void start(std::span<const Change> changes);
     void route(const Examples& examples);
     void route_one(const Examples& examples);
-    void make_room(const Examples& examples);
+    void make_room(const Examples& examples, const Touched& at);
     void apply(const Examples& examples) noexcept;
     void undo(const Examples& examples) noexcept;
     void apply(const Examples& examples, const Change& change, const Touched& at) noexcept;
