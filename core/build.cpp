@@ -8,7 +8,6 @@ namespace evertree {
 
 namespace {
 
-constexpr std::uint32_t kNoNumber = 0xffffffff;
 constexpr std::size_t kKeepScratchUpTo = std::size_t{1} << 19;  // elements
 constexpr std::size_t kTogetherFrom = std::size_t{1} << 18;     // elements: below, one is faster
 constexpr std::size_t kTaskShare = 32;  // nodes with less of the rows are one worker's
@@ -51,7 +50,7 @@ void Builder::release() {
 
 // Classes are numbered in the order of their ids, so that counts stay sorted by class.
 void Builder::number_classes(const Examples& examples, std::span<const Slot> rows, Watch& watch) {
-    for (const ClassId id : class_ids_) numbers_[id] = kNoNumber;
+    for (const ClassId id : class_ids_) n_of_class_[id] = 0;
     class_ids_.clear();
     classes_.resize(rows.size());
     each_chunk(rows.size(), watch, [&](std::size_t begin, std::size_t end) {
@@ -61,23 +60,26 @@ void Builder::number_classes(const Examples& examples, std::span<const Slot> row
         }
     });
     for (const ClassId id : classes_) {
-        if (id >= numbers_.size()) numbers_.resize(id + std::size_t{1}, kNoNumber);
-        if (numbers_[id] != kNoNumber) continue;
-        class_ids_.push_back(id);
-        numbers_[id] = 0;
+        if (id >= n_of_class_.size()) n_of_class_.resize(id + std::size_t{1});
+        if (n_of_class_[id] == 0) class_ids_.push_back(id);
+        ++n_of_class_[id];
     }
     std::sort(class_ids_.begin(), class_ids_.end());
+    numbers_.resize(n_of_class_.size());
     for (std::size_t i = 0; i < class_ids_.size(); ++i) {
         numbers_[class_ids_[i]] = static_cast<std::uint32_t>(i);
     }
-    for (std::uint32_t& c : classes_) c = numbers_[c];
+    each_chunk(rows.size(), watch, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t row = begin; row < end; ++row) classes_[row] = numbers_[classes_[row]];
+    });
 }
 
 void Builder::plan_root(Plan& plan, std::uint32_t n_rows) {
     PlannedNode& root = plan.nodes.emplace_back();
     root.end = n_rows;
-    for (std::uint32_t c = 0; c < class_ids_.size(); ++c) plan.counts.push_back({c, 0});
-    for (const std::uint32_t c : classes_) ++plan.counts[c].count;
+    for (std::uint32_t c = 0; c < class_ids_.size(); ++c) {
+        plan.counts.push_back({c, n_of_class_[class_ids_[c]]});
+    }
     root.tally.size = n_rows;
     for (const ClassCount& c : plan.counts) {
         root.tally.squares += std::uint64_t{c.count} * c.count;
@@ -200,6 +202,7 @@ Segment Builder::load(Watch& watch) {
     if (coding) columns_.coded.code(0, watch);
     if (coding) settle_codes();
     search.sort(0, columns_.kinds.size(), watch);
+    settle_sorting();
     const Segment whole = search.open();
     if (whole.counts != nullptr) count_part(0, whole.counts, watch);
     return whole;
@@ -209,6 +212,12 @@ Segment Builder::load(Watch& watch) {
 void Builder::settle_codes() {
     columns_.settle_codes();
     if (columns_.counts_size == 0 && is_large()) columns_.coded.release();
+}
+
+// The same for what sorts, where all features are sorted by now.
+void Builder::settle_sorting() {
+    if (columns_.counts_size > 0 || !is_large()) return;
+    for (const auto& worker : workers_) worker->search.release_sorting();
 }
 
 void Builder::count_part(std::size_t part, std::uint32_t* counts, Watch& watch) {
@@ -229,7 +238,8 @@ void Builder::each_chunk(std::size_t n, Watch& watch, Do do_this) {
 }
 
 Segment Builder::load_together(Watch& watch) {
-    const std::size_t n_features = columns_.kinds.size(), n_parts = crew_->size();
+    const std::size_t n_features = columns_.kinds.size();
+    const std::size_t n_parts = 2 * crew_->size();  // not all rows take equally long
     if (columns_.start_codes(n_parts)) {
         crew_->each(n_parts, watch, [&](std::size_t, std::size_t part, Watch& own_watch) {
             columns_.coded.code(part, own_watch);
@@ -243,6 +253,7 @@ Segment Builder::load_together(Watch& watch) {
                     const std::size_t end = std::min(begin + few, n_features);
                     workers_[w]->search.sort(begin, end, own_watch);
                 });
+    settle_sorting();
     const Segment whole = workers_[0]->search.open();
     if (whole.counts == nullptr) return whole;
     std::vector<std::uint32_t*> counts(n_parts, whole.counts);
@@ -351,10 +362,12 @@ void Builder::divide_together(const Segment& segment, const Candidate& split, bo
     if (!search_left && !search_right) return first.close(segment);
     const std::span<const std::uint32_t> features = first.features(segment);
     first.begin_counts(segment, features, left, search_left, right, search_right);
-    crew_->each(features.size(), watch, [&](std::size_t w, std::size_t item, Watch& own_watch) {
-        workers_[w]->search.divide_features(features.subspan(item, 1), segment, own_watch);
+    const auto shares = first.shares(features);
+    crew_->each(shares.size(), watch, [&](std::size_t w, std::size_t item, Watch& own_watch) {
+        SplitSearch& search = workers_[w]->search;
+        search.divide_features(shares[item], segment, own_watch);
+        search.divide_counts(shares[item], left, right, own_watch);
     });
-    divide_counts_together(features, left, right, watch);
 }
 
 // Part by part; then all that went left, and all that went right.
@@ -369,45 +382,14 @@ void Builder::divide_rows_together(const Segment& segment, Watch& watch) {
         n_left[part] = workers_[w]->search.divide_some_rows(part_begin(part), part_begin(part + 1));
         own_watch.worked(2 * segment.size() / n_parts);
     });
-    std::vector<std::uint32_t> gone_right;
-    gone_right.reserve(segment.size());
+    std::uint32_t *const gone_right = workers_[0]->search.spare(), *end = gone_right;
     std::uint32_t* to = rows + segment.begin;
     for (std::size_t part = 0; part < n_parts; ++part) {
         std::uint32_t *const begin = rows + part_begin(part), *const middle = begin + n_left[part];
-        gone_right.insert(gone_right.end(), middle, rows + part_begin(part + 1));
+        end = std::copy(middle, rows + part_begin(part + 1), end);
         to = std::copy(begin, middle, to);
     }
-    std::copy(gone_right.begin(), gone_right.end(), to);
-}
-
-void Builder::divide_counts_together(std::span<const std::uint32_t> features, const Segment& left,
-                                     const Segment& right, Watch& watch) {
-    SplitSearch& first = workers_[0]->search;
-    const Segment &smaller = left.size() <= right.size() ? left : right,
-                  &larger = left.size() <= right.size() ? right : left;
-    const bool any = smaller.counts != nullptr || larger.counts != nullptr;
-    if (!any || smaller.size() < columns_.counts_size / 8) {
-        return first.divide_counts(features, left, right, watch);
-    }
-    const std::size_t n_parts = crew_->size();
-    std::vector<std::uint32_t*> counts(n_parts);
-    for (auto& block : counts) block = columns_.take_counts();
-    crew_->each(n_parts, watch, [&](std::size_t w, std::size_t item, Watch& own_watch) {
-        Segment part = smaller;
-        part.begin = static_cast<std::uint32_t>(smaller.begin + smaller.size() * item / n_parts);
-        part.end =
-            static_cast<std::uint32_t>(smaller.begin + smaller.size() * (item + 1) / n_parts);
-        workers_[w]->search.count(features, larger.size(), part, counts[item]);
-        own_watch.worked(part.size() * features.size());
-    });
-    for (std::size_t part = 1; part < n_parts; ++part) {
-        first.add_counts(features, larger.size(), counts[part], counts[0], 1);
-    }
-    if (larger.counts != nullptr) {
-        first.add_counts(features, larger.size(), counts[0], larger.counts, ~0u);
-    }
-    if (smaller.counts != nullptr) std::copy_n(counts[0], columns_.counts_size, smaller.counts);
-    for (auto* const block : counts) columns_.give_back_counts(block);
+    std::copy(gone_right, end, to);
 }
 
 }  // namespace evertree

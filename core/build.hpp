@@ -61,6 +61,7 @@ class Builder {
     bool is_large() const;
     Segment load(Watch& watch);
     void settle_codes();
+    void settle_sorting();
     void count_part(std::size_t part, std::uint32_t* counts, Watch& watch);
     void plan_alone(Worker& worker, Plan& plan, Watch& watch);
     template <typename Best, typename Divide>
@@ -81,8 +82,6 @@ class Builder {
     void divide_together(const Segment& segment, const Candidate& split, bool search_left,
                          bool search_right, Segment& left, Segment& right, Watch& watch);
     void divide_rows_together(const Segment& segment, Watch& watch);
-    void divide_counts_together(std::span<const std::uint32_t> features, const Segment& left,
-                                const Segment& right, Watch& watch);
 
     Limits limits_;
     std::size_t n_workers_;
@@ -90,9 +89,10 @@ class Builder {
     Columns columns_;
     std::vector<std::unique_ptr<Worker>> workers_;
     // Scratch that lives from build to build.
-    std::vector<std::uint32_t> classes_;  // by row: the number of its class in this build
-    std::vector<ClassId> class_ids_;      // by that number
-    std::vector<std::uint32_t> numbers_;  // by ClassId: that number, or kNoNumber
+    std::vector<std::uint32_t> classes_;     // by row: the number of its class in this build
+    std::vector<ClassId> class_ids_;         // by that number
+    std::vector<std::uint32_t> numbers_;     // by ClassId, of those in this build: that number
+    std::vector<std::uint32_t> n_of_class_;  // by ClassId: rows of this build
 };
 
 }  // namespace evertree

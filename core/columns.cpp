@@ -44,10 +44,9 @@ void Columns::bring_in(const Examples& examples, std::span<const Slot> slots, st
 
 // Each by its own size: any of these may fail, and the next build must find that out.
 void Columns::make_room(std::size_t n_rows) {
-    const std::size_t n_elements = n_rows * kinds.size();
     grow(rows, capacity_rows_, capacity_for(n_rows));
     grow(goes_left, capacity_goes_left_, capacity_for(n_rows));
-    grow(sorted, capacity_sorted_, capacity_for(n_elements));
+    grow(sorted, capacity_sorted_, capacity_for(n_rows * kinds.size()));
     grow(x, capacity_x_, capacity_for(n_rows));
     grow(tags, capacity_tags_, capacity_for(n_rows));
 }
@@ -119,6 +118,7 @@ void Columns::settle_codes() {
         for (const std::uint64_t key : keys) column.values.push_back(value_of_key(key));
         column.counts_at = static_cast<std::uint32_t>(counts_size);
         coded.set_places(j, keys, column.counts_at, n_classes);
+        if (coded.is_listed(j)) sorted.expect_little(j * n, (j + 1) * n);
         counts_size += n_counts;
     }
 }
@@ -132,7 +132,8 @@ std::uint32_t* Columns::take_counts() {
     }
     if (counts_free_.empty()) {
         counts_free_.reserve(counts_blocks_.size() + 1);  // giving back must not fail
-        counts_blocks_.push_back(std::make_unique<std::uint32_t[]>(counts_block_size_));
+        counts_blocks_.push_back(
+            std::make_unique_for_overwrite<std::uint32_t[]>(counts_block_size_));
         return counts_blocks_.back().get();
     }
     std::uint32_t* const block = counts_free_.back();

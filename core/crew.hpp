@@ -54,7 +54,7 @@ class Crew {
         n_busy_ = threads_.size();
         next_job();
         work(0, watch);
-        for (std::size_t busy = n_busy_; busy > 0; busy = n_busy_) n_busy_.wait(busy);
+        for (std::size_t busy; (busy = n_busy_) > 0;) wait_while(n_busy_, busy);
         if (error_) std::rethrow_exception(error_);
     }
 
@@ -63,6 +63,13 @@ class Crew {
         void poll() override {}
     };
 
+    // The steps of a build are short: whoever falls asleep between them is woken too late.
+    template <typename T>
+    static void wait_while(const std::atomic<T>& value, T old) {
+        constexpr int patience = 300;  // some tenths of a millisecond at most
+        for (int i = 0; i < patience && value == old; ++i) std::this_thread::yield();
+        value.wait(old);
+    }
     void next_job() {
         ++n_jobs_;
         n_jobs_.notify_all();
@@ -70,7 +77,7 @@ class Crew {
     void serve(std::size_t worker) {
         Quiet watch;
         for (std::uint32_t done = 0;;) {
-            n_jobs_.wait(done);
+            wait_while(n_jobs_, done);
             done = n_jobs_;
             if (ending_) return;
             work(worker, watch);

@@ -97,6 +97,20 @@ void SplitSearch::divide_features(std::span<const std::uint32_t> features, const
     watch.worked(n_lists * segment.size());
 }
 
+std::vector<std::span<const std::uint32_t>> SplitSearch::shares(
+    std::span<const std::uint32_t> features) {
+    shared_.assign(features.begin(), features.end());
+    const auto others = std::partition(shared_.begin(), shared_.end(), [&](std::uint32_t entry) {
+        return (entry & kCounted) != 0 && columns_.coded.is_listed(entry & ~kCounted);
+    });
+    const auto n_listed = static_cast<std::size_t>(others - shared_.begin());
+    const std::span<const std::uint32_t> all(shared_);
+    std::vector<std::span<const std::uint32_t>> shares;
+    if (n_listed > 0) shares.push_back(all.first(n_listed));
+    for (std::size_t i = n_listed; i < all.size(); ++i) shares.push_back(all.subspan(i, 1));
+    return shares;
+}
+
 bool SplitSearch::pays(std::uint32_t entry, std::size_t n_rows) const {
     return (entry & kCounted) != 0 &&
            columns_.counting_pays(columns_.columns[entry & ~kCounted], n_rows);

@@ -40,8 +40,13 @@ void SplitSearch::reserve() {
 }
 
 void SplitSearch::release() {
-    n_reserved_ = n_keys_ = 0;
+    n_reserved_ = 0;
     for (auto* scratch : {&spare_, &cuts_, &ones_left_, &own_tags_}) *scratch = {};
+    release_sorting();
+}
+
+void SplitSearch::release_sorting() {
+    n_keys_ = 0;
     keys_ = {};
     sorter_.release();
 }

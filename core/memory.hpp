@@ -34,6 +34,16 @@ class Buffer {
     Buffer() = default;
     explicit Buffer(std::size_t size) : memory_(take(size * sizeof(T))) {}
 
+    // Little of this part will be touched: in small pages, for a page is cleared as a whole.
+    void expect_little([[maybe_unused]] std::size_t begin, [[maybe_unused]] std::size_t end) const {
+#ifdef MADV_NOHUGEPAGE
+        if (memory_.get_deleter().from_system == nullptr) return;
+        constexpr std::uintptr_t page = 4096;
+        const auto first = reinterpret_cast<std::uintptr_t>(get() + begin) & ~(page - 1);
+        const auto last = reinterpret_cast<std::uintptr_t>(get() + end) & ~(page - 1);
+        madvise(reinterpret_cast<void*>(first), last - first, MADV_NOHUGEPAGE);
+#endif
+    }
     T* get() const { return memory_.get(); }
     T& operator[](std::size_t i) const { return memory_.get()[i]; }
 

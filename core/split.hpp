@@ -52,6 +52,7 @@ class SplitSearch {
     // Makes room for the rows of the columns.
     void reserve();
     void release();
+    void release_sorting();  // only what sorts, until the next build
 
     // Loads those of neighbouring features that are not counted.
     void sort(std::size_t begin, std::size_t end, Watch& watch);
@@ -85,16 +86,16 @@ class SplitSearch {
                           Segment& right);
     void divide_features(std::span<const std::uint32_t> features, const Segment& segment,
                          Watch& watch);
+    // How to share features out: those that rows list are counted in one walk, others by
+    // themselves.
+    std::vector<std::span<const std::uint32_t>> shares(std::span<const std::uint32_t> features);
     // Only the smaller side is counted; the larger one keeps the counts that remain.
     void begin_counts(const Segment& segment, std::span<const std::uint32_t> features,
                       Segment& left, bool search_left, Segment& right, bool search_right);
     void divide_counts(std::span<const std::uint32_t> features, const Segment& left,
                        const Segment& right, Watch& watch) const;
-    // Counts of those features for which they pay with so many rows: of a segment, and added up.
-    void count(std::span<const std::uint32_t> features, std::size_t n_rows, const Segment& segment,
-               std::uint32_t* counts) const;
-    void add_counts(std::span<const std::uint32_t> features, std::size_t n_rows,
-                    const std::uint32_t* from, std::uint32_t* to, std::uint32_t by) const;
+    // Room for a list, free between the steps.
+    std::uint32_t* spare() const { return spare_.get(); }
     // A segment is done: what it held is free again.
     void close(const Segment& segment) { columns_.give_back_counts(segment.counts); }
 
@@ -154,14 +155,19 @@ class SplitSearch {
     void each_counted(std::span<const std::uint32_t> features, std::size_t n_rows,
                       Do do_this) const;
     std::size_t count_of(std::span<const std::uint32_t> features, std::size_t n_rows) const;
+    void count(std::span<const std::uint32_t> features, std::size_t n_rows, const Segment& segment,
+               std::uint32_t* counts) const;
     void add_rows(std::span<const std::uint32_t> features, std::size_t n_rows,
                   const Segment& segment, std::uint32_t* counts, std::uint32_t by) const;
+    void add_counts(std::span<const std::uint32_t> features, std::size_t n_rows,
+                    const std::uint32_t* from, std::uint32_t* to, std::uint32_t by) const;
     std::span<const std::uint32_t> rows(const Segment& segment) const {
         return {columns_.rows.get() + segment.begin, segment.size()};
     }
 
     Columns& columns_;
     std::vector<std::uint32_t> features_;  // lists of the open segments
+    std::vector<std::uint32_t> shared_;    // one of them, as it is shared out
 
     // Scratch that lives from build to build.
     std::size_t n_reserved_ = 0, n_keys_ = 0;
