@@ -54,10 +54,7 @@ void Builder::number_classes(const Examples& examples, std::span<const Slot> row
     class_ids_.clear();
     classes_.resize(rows.size());
     each_chunk(rows.size(), watch, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t row = begin; row < end; ++row) {
-            examples.prefetch_ahead(rows, row);
-            classes_[row] = examples.label(rows[row]);
-        }
+        for (std::size_t row = begin; row < end; ++row) classes_[row] = examples.label(rows[row]);
     });
     for (const ClassId id : classes_) {
         if (id >= n_of_class_.size()) n_of_class_.resize(id + std::size_t{1});

@@ -68,7 +68,7 @@ void SlotIndex::erase(std::uint32_t hash, Slot slot) noexcept {
 }
 
 Examples::Examples(std::size_t n_features)
-    : n_features_(n_features), record_bytes_(sizeof(Head) + n_features * sizeof(double)) {}
+    : n_features_(n_features), record_bytes_(sizeof(ExampleId) + n_features * sizeof(double)) {}
 
 void Examples::reserve(std::span<const Insertion> coming) {
     const std::size_t more = coming.size();
@@ -99,40 +99,43 @@ std::size_t Examples::most_to_index(std::span<const Insertion> coming) const {
 void Examples::add_chunks(std::size_t count) {
     const std::size_t chunk_bytes = record_bytes_ << kChunkBits;
     chunks_.reserve(chunks_.size() + count);
+    heads_.reserve((chunks_.size() + count) << kChunkBits);
     slabs_.emplace_back(count * chunk_bytes);
     for (std::size_t i = 0; i < count; ++i) {
         chunks_.push_back(slabs_.back().get() + i * chunk_bytes);
     }
+    heads_.resize(chunks_.size() << kChunkBits);
 }
 
 Slot Examples::stage(const Insertion& coming) noexcept {
     Slot slot = first_free_;
     if (slot != kNoSlot) {
-        first_free_ = head(slot).admission;
+        first_free_ = heads_[slot].admission;
         --slots_free_;
     } else {
         slot = static_cast<Slot>(slots_used_++);
     }
     if (!is_number_of(coming.id, slot)) by_id_.prefetch(id_hash(coming.id));  // for admit
-    new (record(slot)) Head{coming.id, coming.label, 0};
-    auto* const values = reinterpret_cast<double*>(record(slot) + sizeof(Head));
+    heads_[slot] = {coming.label, 0};
+    new (record(slot)) ExampleId{coming.id};
+    auto* const values = reinterpret_cast<double*>(record(slot) + sizeof(ExampleId));
     for (std::size_t j = 0; j < n_features_; ++j) values[j] = normalized(coming.x[j]);
     return slot;
 }
 
 void Examples::discard(Slot slot) noexcept {
     // Erased means erased: nothing of the values stays behind in a free slot.
-    std::memset(record(slot) + sizeof(Head), 0, n_features_ * sizeof(double));
-    head(slot).label_and_active &= ~Head::kActive;
-    head(slot).admission = first_free_;
+    std::memset(record(slot) + sizeof(ExampleId), 0, n_features_ * sizeof(double));
+    heads_[slot].label_and_active &= ~Head::kActive;
+    heads_[slot].admission = first_free_;
     first_free_ = slot;
     ++slots_free_;
 }
 
 void Examples::admit(Slot slot) noexcept {
-    Head& own = head(slot);
-    if (!is_number_of(own.id, slot)) {
-        by_id_.insert(id_hash(own.id), slot);
+    Head& own = heads_[slot];
+    if (!is_number_of(id(slot), slot)) {
+        by_id_.insert(id_hash(id(slot)), slot);
         ++n_by_id_;
     }
     if (values_indexed_) {
@@ -186,7 +189,7 @@ void Examples::index_values() {
     by_value_.reserve(size_);
     equals_.resize(slots_used_);
     std::sort(active.begin(), active.end(),
-              [&](Slot a, Slot b) { return head(a).admission < head(b).admission; });
+              [&](Slot a, Slot b) { return heads_[a].admission < heads_[b].admission; });
     for (const Slot slot : active) link_equals(slot);
     values_indexed_ = true;
 }
@@ -206,7 +209,7 @@ Slot Examples::find(ExampleId id) const {
         const auto slot = static_cast<Slot>(id);
         if (is_active(slot) && this->id(slot) == id) return slot;
     }
-    return by_id_.find(id_hash(id), [&](Slot slot) { return head(slot).id == id; });
+    return by_id_.find(id_hash(id), [&](Slot slot) { return this->id(slot) == id; });
 }
 
 Slot Examples::find(const double* x, ClassId label) const {
@@ -215,7 +218,7 @@ Slot Examples::find(const double* x, ClassId label) const {
 
 Slot Examples::find(std::uint32_t hash, const double* x, ClassId label) const {
     return by_value_.find(
-        hash, [&](Slot slot) { return head(slot).label() == label && same_x(this->x(slot), x); });
+        hash, [&](Slot slot) { return this->label(slot) == label && same_x(this->x(slot), x); });
 }
 
 bool Examples::same_x(const double* x, const double* y) const {

@@ -101,29 +101,25 @@ class Examples {
     Slot next_equal(Slot slot) const { return equals_[slot].next; }
 
     const double* x(Slot slot) const {
-        return reinterpret_cast<const double*>(record(slot) + sizeof(Head));
+        return reinterpret_cast<const double*>(record(slot) + sizeof(ExampleId));
     }
-    ClassId label(Slot slot) const { return head(slot).label(); }
-    ExampleId id(Slot slot) const { return head(slot).id; }
-    // Going through slots, which lie anywhere in memory: fetches one that will soon be needed.
-    void prefetch_ahead(std::span<const Slot> slots, std::size_t at) const {
-        constexpr std::size_t ahead = 16;
-        if (at + ahead < slots.size()) __builtin_prefetch(record(slots[at + ahead]));
-    }
+    ClassId label(Slot slot) const { return heads_[slot].label(); }
+    ExampleId id(Slot slot) const { return *reinterpret_cast<const ExampleId*>(record(slot)); }
     bool same_x(const double* x, const double* y) const;
 
     // For going through all of them: slots below slots_end are active, staged or free.
     Slot slots_end() const { return static_cast<Slot>(slots_used_); }
-    bool is_active(Slot slot) const { return head(slot).is_active(); }
+    bool is_active(Slot slot) const { return heads_[slot].is_active(); }
     std::vector<Slot> active() const;
 
   private:
+    // What is asked of many examples at once: apart from their records, it lies close together.
     struct Head {
         static constexpr std::uint32_t kActive = std::uint32_t{1} << 31;
 
-        ExampleId id;
-        std::uint32_t label_and_active;
-        std::uint32_t admission;  // its number, until values are indexed; of a free slot: the next
+        std::uint32_t label_and_active = 0;
+        std::uint32_t admission =
+            0;  // its number, until values are indexed; of a free slot: the next
 
         ClassId label() const { return label_and_active & ~kActive; }
         bool is_active() const { return (label_and_active & kActive) != 0; }
@@ -139,8 +135,6 @@ class Examples {
     std::byte* record(Slot slot) const {
         return chunks_[slot >> kChunkBits] + (slot & kChunkMask) * record_bytes_;
     }
-    Head& head(Slot slot) { return *reinterpret_cast<Head*>(record(slot)); }
-    const Head& head(Slot slot) const { return *reinterpret_cast<const Head*>(record(slot)); }
     static bool is_number_of(ExampleId id, Slot slot) { return id == ExampleId{slot}; }
     std::size_t most_to_index(std::span<const Insertion> coming) const;
     void add_chunks(std::size_t count);
@@ -155,8 +149,9 @@ class Examples {
     std::size_t slots_used_ = 0;
     std::size_t slots_free_ = 0;
     Slot first_free_ = kNoSlot;             // free slots are chained by their heads
+    std::vector<Head> heads_;               // by slot
     std::vector<Buffer<std::byte>> slabs_;  // one or more chunks each
-    std::vector<std::byte*> chunks_;
+    std::vector<std::byte*> chunks_;        // of records: an id, then the values
     std::uint64_t n_admissions_ = 0;
     bool values_indexed_ = false;
     std::vector<Equals> equals_;  // by slot; empty until values are indexed

@@ -1,6 +1,7 @@
 #include "split.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <type_traits>
 
@@ -105,14 +106,28 @@ struct SplitSearch::ManyClassCut {
     }
     void move(std::uint32_t label) { move(label, 1); }
     void move_back(std::uint32_t label) { move_back(label, 1); }
+    // Few of the classes have a certain value.
+    template <typename Do>
+    void each_count(const std::uint32_t* group, Do do_this) const {
+        for (std::uint32_t begin = 0; begin < n_classes; begin += 64) {
+            const std::size_t n = std::min<std::size_t>(n_classes - begin, 64);
+            std::uint64_t rest = wide::which_count(group + begin, n);
+            for (; rest != 0; rest &= rest - 1) {
+                const auto label = begin + static_cast<std::uint32_t>(std::countr_zero(rest));
+                do_this(label, group[label]);
+            }
+        }
+    }
     bool is_empty(const std::uint32_t* group) const {
-        return std::all_of(group, group + n_classes, [](std::uint32_t n) { return n == 0; });
+        bool empty = true;
+        each_count(group, [&](std::uint32_t, std::uint32_t) { empty = false; });
+        return empty;
     }
     void move(const std::uint32_t* group) {
-        for (const ClassCount& c : counts) move(c.label, group[c.label]);
+        each_count(group, [&](std::uint32_t label, std::uint32_t n) { move(label, n); });
     }
     void move_back(const std::uint32_t* group) {
-        for (const ClassCount& c : counts) move_back(c.label, group[c.label]);
+        each_count(group, [&](std::uint32_t label, std::uint32_t n) { move_back(label, n); });
     }
     double score() const {
         return static_cast<double>(left_squares) / left +
@@ -399,12 +414,19 @@ void SplitSearch::count_common(std::uint32_t feature, const Segment& segment,
     std::uint32_t* const first = segment.counts + column.counts_at;
     std::uint32_t* const common = first + columns_.coded.common_rank(feature) * n_classes;
     std::fill_n(common, n_classes, 0u);
-    for (const ClassCount& c : counts) {
-        std::uint32_t listed = 0;
+    // Some classes at a time: their sums stay in registers.
+    constexpr std::size_t few = 16;
+    std::uint32_t listed[few];
+    for (std::size_t begin = 0, next = 0; begin < n_classes; begin += few) {
+        const std::size_t n = std::min(n_classes - begin, few);
+        std::fill_n(listed, few, 0u);
         for (std::size_t rank = 0; rank < column.n_values; ++rank) {
-            listed += first[rank * n_classes + c.label];
+            const std::uint32_t* const group = first + rank * n_classes + begin;
+            for (std::size_t c = 0; c < n; ++c) listed[c] += group[c];
         }
-        common[c.label] = c.count - listed;
+        for (; next < counts.size() && counts[next].label < begin + n; ++next) {
+            common[counts[next].label] = counts[next].count - listed[counts[next].label - begin];
+        }
     }
 }
 

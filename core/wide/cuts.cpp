@@ -64,6 +64,12 @@ float best_score(const ManyClassRows& rows, const std::uint32_t* list) {
     return best;
 }
 
+std::uint64_t which_count(const std::uint32_t* counts, std::size_t n) {
+    std::uint64_t found = 0;
+    for (std::size_t i = 0; i < n; ++i) found |= std::uint64_t{counts[i] != 0} << i;
+    return found;
+}
+
 }  // namespace plain
 
 #ifdef EVERTREE_AVX512
@@ -185,6 +191,16 @@ EVERTREE_WIDE std::uint32_t cuts_that_reach_avx512(const TwoClassRows& rows,
     return count;
 }
 
+EVERTREE_WIDE std::uint64_t which_count_avx512(const std::uint32_t* counts, std::size_t n) {
+    std::uint64_t found = 0;
+    for (std::size_t i = 0; i < n; i += kLanes) {
+        const __mmask16 used = first_of_16(n - i);
+        const __m512i some = _mm512_maskz_loadu_epi32(used, counts + i);
+        found |= std::uint64_t{_mm512_test_epi32_mask(some, some)} << i;
+    }
+    return found;
+}
+
 }  // namespace
 
 #endif
@@ -216,6 +232,13 @@ std::uint32_t cuts_that_reach(const TwoClassRows& rows, const std::uint32_t* lis
     if (has_avx512) return cuts_that_reach_avx512(rows, list, score, cut, ones_left);
 #endif
     return plain::cuts_that_reach(rows, list, score, cut, ones_left);
+}
+
+std::uint64_t which_count(const std::uint32_t* counts, std::size_t n) {
+#ifdef EVERTREE_AVX512
+    if (has_avx512) return which_count_avx512(counts, n);
+#endif
+    return plain::which_count(counts, n);
 }
 
 }  // namespace evertree::wide

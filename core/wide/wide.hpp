@@ -121,6 +121,9 @@ void best_scores(const ManyClassRows& rows, const std::uint32_t* const* lists, s
 std::uint32_t cuts_that_reach(const TwoClassRows& rows, const std::uint32_t* list, float score,
                               std::uint32_t* cut, std::uint32_t* ones_left);
 
+// A bit for each of up to 64 counts: whether it is not zero.
+std::uint64_t which_count(const std::uint32_t* counts, std::size_t n);
+
 // ---- divide.cpp ---------------------------------------------------------------------------------
 
 // Divides lists of rows, stably: those that go left, then those that go right.
