@@ -303,13 +303,19 @@ def insert_in_order(
 
 
 def forms(seed: int, n: int, n_classes: int, n_values: list[int], missing: float) -> tuple:
-    """Features of as many values as given (0: continuous), noisy labels: deep trees."""
+    """Features of as many values as given, noisy labels: deep trees.
+
+    0 stands for a continuous feature; below 0, most rows have the same of the values.
+    """
     rng = np.random.default_rng(seed)
     columns = [
-        rng.normal(size=n) if m == 0 else rng.integers(0, m, n).astype(float) for m in n_values
+        rng.normal(size=n) if m == 0 else rng.integers(0, abs(m), n).astype(float) for m in n_values
     ]
+    for column, m in zip(columns, n_values, strict=True):
+        if m < 0:
+            column[rng.random(n) < 0.8] = abs(m) // 2
     X = np.column_stack(columns)
-    height = sum(c / max(1, m) for c, m in zip(columns, n_values, strict=True))
+    height = sum(c / max(1, abs(m)) for c, m in zip(columns, n_values, strict=True))
     y = np.digitize(height, np.quantile(height, np.linspace(0, 1, n_classes + 1)[1:-1]))
     y = np.where(rng.random(n) < 0.15, rng.integers(0, n_classes, n), y)
     X[rng.random(X.shape) < missing] = NAN
@@ -324,6 +330,9 @@ FORMS = [
     (8_000, 2, [300, 12, 700], (0,), 0.1, {"min_samples_split": 10}),
     (5_000, 12, [6, 20, 3, 0], (1, 2), 0.1, {"min_samples_split": 8}),
     (20_000, 2, [2, 2, 2, 2, 2, 2, 2, 2, 2, 2], (), 0.02, {}),
+    (8_000, 23, [-40, 20, -3, 0], (1,), 0.05, {"min_samples_split": 20}),
+    (9_000, 16, [-9, -30, 12], (), 0.0, {"min_samples_split": 20}),
+    (12_000, 70, [30, -25, 9], (2,), 0.1, {"min_samples_split": 30}),
     (30_000, 2, [5_000, 3_000, 9], (2,), 0.0, {"max_depth": 9}),
     (30_000, 2, [4_097, 4_096, 4_095], (1,), 0.1, {"max_depth": 7}),
 ]
