@@ -99,12 +99,13 @@ std::size_t Examples::most_to_index(std::span<const Insertion> coming) const {
 void Examples::add_chunks(std::size_t count) {
     const std::size_t chunk_bytes = record_bytes_ << kChunkBits;
     chunks_.reserve(chunks_.size() + count);
-    heads_.reserve((chunks_.size() + count) << kChunkBits);
+    Buffer<Head> heads((chunks_.size() + count) << kChunkBits);
     slabs_.emplace_back(count * chunk_bytes);
+    std::copy_n(heads_.get(), slots_used_, heads.get());
+    heads_ = std::move(heads);
     for (std::size_t i = 0; i < count; ++i) {
         chunks_.push_back(slabs_.back().get() + i * chunk_bytes);
     }
-    heads_.resize(chunks_.size() << kChunkBits);
 }
 
 Slot Examples::stage(const Insertion& coming) noexcept {

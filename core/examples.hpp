@@ -149,7 +149,7 @@ class Examples {
     std::size_t slots_used_ = 0;
     std::size_t slots_free_ = 0;
     Slot first_free_ = kNoSlot;             // free slots are chained by their heads
-    std::vector<Head> heads_;               // by slot
+    Buffer<Head> heads_;                    // by slot, for as many as there are chunks
     std::vector<Buffer<std::byte>> slabs_;  // one or more chunks each
     std::vector<std::byte*> chunks_;        // of records: an id, then the values
     std::uint64_t n_admissions_ = 0;
