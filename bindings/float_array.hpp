@@ -18,12 +18,23 @@ namespace nb = nanobind;
 
 class FloatArray {
   public:
+    // Once, when the module is loaded: later, a thread that waits for another one's question to
+    // numpy would wait with the GIL in its hands.
+    static void ask_numpy() {
+        const nb::object numpy = nb::module_::import_("numpy");
+        nb::object type = numpy.attr("ndarray"), float64 = numpy.attr("dtype")("float64");
+        const nb::object sample = numpy.attr("zeros")(6).attr("__getitem__")(nb::slice(1, 6, 2));
+        if (!describes(sample, type, float64)) return;
+        // For as long as the process: a static must not let go of Python's objects at its end.
+        type_ = reinterpret_cast<PyTypeObject*>(type.release().ptr());
+        float64_ = float64.release().ptr();
+    }
+
     // Whether the object is an array of native float64 with so many values, in one dimension.
     static bool is_row(PyObject* source, std::size_t n) {
-        const Known& known = what_is_known();
-        if (Py_TYPE(source) != known.type) return false;
+        if (Py_TYPE(source) != type_) return false;
         const Fields& array = fields(source);
-        return array.descr == known.float64 && array.nd == 1 &&
+        return array.descr == float64_ && array.nd == 1 &&
                static_cast<std::size_t>(array.dimensions[0]) == n;
     }
     static void copy(PyObject* source, std::size_t n, double* out) {
@@ -41,35 +52,22 @@ class FloatArray {
         Py_ssize_t *dimensions, *strides;
         PyObject *base, *descr;
     };
-    struct Known {
-        PyTypeObject* type = nullptr;  // none: arrays are not read here
-        PyObject* float64 = nullptr;
-    };
-
     static const Fields& fields(PyObject* array) { return *reinterpret_cast<Fields*>(array); }
 
-    static const Known& what_is_known() {
-        static const Known known = ask_numpy();
-        return known;
-    }
-    static Known ask_numpy() {
-        const nb::object numpy = nb::module_::import_("numpy");
-        nb::object type = numpy.attr("ndarray"), float64 = numpy.attr("dtype")("float64");
-        const nb::object sample = numpy.attr("zeros")(6).attr("__getitem__")(nb::slice(1, 6, 2));
-        if (!describes(sample, type, float64)) return {};
-        // For as long as the process: a static must not let go of Python's objects at its end.
-        return {reinterpret_cast<PyTypeObject*>(type.release().ptr()), float64.release().ptr()};
-    }
     // In an order in which no field is followed before those that vouch for it.
     static bool describes(nb::handle sample, nb::handle type, nb::handle float64) {
         const auto* const ndarray = reinterpret_cast<PyTypeObject*>(type.ptr());
         if (ndarray->tp_basicsize < static_cast<Py_ssize_t>(sizeof(Fields))) return false;
         const Fields& found = fields(sample.ptr());
-        const auto address = nb::cast<std::uintptr_t>(sample.attr("ctypes").attr("data"));
+        const nb::object interface = sample.attr("__array_interface__");
+        const auto address = nb::cast<std::uintptr_t>(interface["data"][0]);
         return reinterpret_cast<std::uintptr_t>(found.data) == address && found.nd == 1 &&
                found.descr == float64.ptr() && found.strides == found.dimensions + 1 &&
                found.dimensions[0] == 3 && found.strides[0] == 2 * Py_ssize_t{sizeof(double)};
     }
+
+    static inline PyTypeObject* type_ = nullptr;  // none: arrays are not read here
+    static inline PyObject* float64_ = nullptr;
 };
 
 }  // namespace evertree

@@ -41,6 +41,7 @@ nb::class_<Model> define(nb::module_& module, const char* name) {
 }  // namespace
 
 NB_MODULE(_core, module) {
+    FloatArray::ask_numpy();
     // What a tree without examples answers: an object that cannot be anybody's label.
     module.attr("EMPTY") = nb::module_::import_("builtins").attr("object")();
     define<PyTree>(module, "Tree")
