@@ -91,8 +91,6 @@ class Steps {
         }
     }
 
-    // Some rows go down side by side; where one has arrived, the next one starts. Places without a
-    // row go down with the first, for nobody.
     void label(const double* X, std::size_t n_features, bool any_missing,
                std::span<std::int32_t> answers) const {
         if (any_missing || any_category_) {
@@ -105,6 +103,8 @@ class Steps {
     }
 
   private:
+    // Some rows go down side by side; where one has arrived, the next one starts. Places without a
+    // row go down with the first, for nobody.
     template <typename After>
     void descend(const double* X, std::size_t n_features, std::span<std::int32_t> answers,
                  After after) const {

@@ -118,8 +118,8 @@ class Examples {
         static constexpr std::uint32_t kActive = std::uint32_t{1} << 31;
 
         std::uint32_t label_and_active = 0;
-        std::uint32_t admission =
-            0;  // its number, until values are indexed; of a free slot: the next
+        // Its number, until values are indexed; of a free slot: the next one.
+        std::uint32_t admission = 0;
 
         ClassId label() const { return label_and_active & ~kActive; }
         bool is_active() const { return (label_and_active & kActive) != 0; }
