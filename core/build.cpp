@@ -1,6 +1,7 @@
 #include "build.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -34,39 +35,55 @@ void Builder::build(const Examples& examples, std::vector<Slot> rows, std::uint3
     }
     for (ClassCount& c : plan.counts) c.label = class_ids_[c.label];
     // A large rebuild must not leave its scratch behind for a million small ones.
-    if (is_large()) release();
+    if (is_large()) release(watch);
 }
 
 bool Builder::is_large() const {
     return classes_.size() * columns_.kinds.size() > kKeepScratchUpTo;
 }
 
-void Builder::release() {
-    columns_.release();
+void Builder::release(Watch& watch) {
     workers_.resize(1);
-    workers_[0]->search.release();
+    each(2, watch, [&](std::size_t, std::size_t item, Watch&) {
+        if (item == 0) return columns_.release_lists();
+        columns_.release_others();
+        workers_[0]->search.release();
+    });
     give_back_freed();
+}
+
+void Builder::Classes::add(ClassId id, std::uint32_t n) {
+    if (id >= n_rows.size()) n_rows.resize(id + std::size_t{1});
+    if (n_rows[id] == 0) ids.push_back(id);
+    n_rows[id] += n;
+}
+
+void Builder::Classes::clear() {
+    for (const ClassId id : ids) n_rows[id] = 0;
+    ids.clear();
 }
 
 // Classes are numbered in the order of their ids, so that counts stay sorted by class.
 void Builder::number_classes(const Examples& examples, std::span<const Slot> rows, Watch& watch) {
-    for (const ClassId id : class_ids_) n_of_class_[id] = 0;
-    class_ids_.clear();
+    for (Classes& seen : seen_) seen.clear();
+    seen_.resize(crew_ == nullptr ? 1 : crew_->size());
     classes_.resize(rows.size());
-    each_chunk(rows.size(), watch, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t row = begin; row < end; ++row) classes_[row] = examples.label(rows[row]);
+    each_chunk(rows.size(), watch, [&](std::size_t w, std::size_t begin, std::size_t end) {
+        for (std::size_t row = begin; row < end; ++row) {
+            classes_[row] = examples.label(rows[row]);
+            seen_[w].add(classes_[row], 1);
+        }
     });
-    for (const ClassId id : classes_) {
-        if (id >= n_of_class_.size()) n_of_class_.resize(id + std::size_t{1});
-        if (n_of_class_[id] == 0) class_ids_.push_back(id);
-        ++n_of_class_[id];
+    for (std::size_t w = 1; w < seen_.size(); ++w) {
+        for (const ClassId id : seen_[w].ids) seen_[0].add(id, seen_[w].n_rows[id]);
     }
+    class_ids_ = seen_[0].ids;
     std::sort(class_ids_.begin(), class_ids_.end());
-    numbers_.resize(n_of_class_.size());
+    numbers_.resize(seen_[0].n_rows.size());
     for (std::size_t i = 0; i < class_ids_.size(); ++i) {
         numbers_[class_ids_[i]] = static_cast<std::uint32_t>(i);
     }
-    each_chunk(rows.size(), watch, [&](std::size_t begin, std::size_t end) {
+    each_chunk(rows.size(), watch, [&](std::size_t, std::size_t begin, std::size_t end) {
         for (std::size_t row = begin; row < end; ++row) classes_[row] = numbers_[classes_[row]];
     });
 }
@@ -75,7 +92,7 @@ void Builder::plan_root(Plan& plan, std::uint32_t n_rows) {
     PlannedNode& root = plan.nodes.emplace_back();
     root.end = n_rows;
     for (std::uint32_t c = 0; c < class_ids_.size(); ++c) {
-        plan.counts.push_back({c, n_of_class_[class_ids_[c]]});
+        plan.counts.push_back({c, seen_[0].n_rows[class_ids_[c]]});
     }
     root.tally.size = n_rows;
     for (const ClassCount& c : plan.counts) {
@@ -89,9 +106,7 @@ void Builder::plan_splits(const Examples& examples, std::span<const Slot> rows, 
     Worker& first = *workers_[0];
     first.open.clear();
     columns_.prepare(classes_, static_cast<std::uint32_t>(class_ids_.size()));
-    each_chunk(rows.size(), watch, [&](std::size_t begin, std::size_t end) {
-        columns_.bring_in(examples, rows, begin, end);
-    });
+    bring_in(examples, rows, watch);
     hire(crew_ == nullptr ? 1 : crew_->size());
     first.open.push_back({0, depth, crew_ == nullptr ? load(watch) : load_together(watch)});
     if (crew_ == nullptr) {
@@ -99,6 +114,21 @@ void Builder::plan_splits(const Examples& examples, std::span<const Slot> rows, 
     } else {
         plan_together(plan, watch);
     }
+}
+
+// Chunk by chunk, each array for itself: of two workers that write to a page of memory as the
+// first, both would clear it.
+void Builder::bring_in(const Examples& examples, std::span<const Slot> rows, Watch& watch) {
+    constexpr std::size_t n_arrays = 3;
+    const std::size_t n = rows.size(), at_once = crew_ == nullptr ? n : kRowsAtOnce;
+    const std::size_t n_chunks = (n + at_once - 1) / at_once;
+    each(n_arrays * n_chunks, watch, [&](std::size_t, std::size_t item, Watch& own_watch) {
+        const std::size_t begin = item / n_arrays * at_once, end = std::min(begin + at_once, n);
+        if (item % n_arrays == 0) columns_.find_x(examples, rows, begin, end);
+        if (item % n_arrays == 1) columns_.number_rows(begin, end);
+        if (item % n_arrays == 2) columns_.tag_rows(begin, end);
+        own_watch.worked(end - begin);
+    });
 }
 
 void Builder::hire(std::size_t n_workers) {
@@ -117,6 +147,8 @@ void Builder::plan_alone(Worker& worker, Plan& plan, Watch& watch) {
     const auto divide = [&](const Segment& segment, const Candidate& split, bool search_left,
                             bool search_right, Segment& left, Segment& right) {
         search.divide(segment, split, search_left, search_right, left, right, watch);
+        const Segment& smaller = left.size() <= right.size() ? left : right;
+        count_classes(worker, smaller.begin, smaller.end);
     };
     while (!worker.open.empty()) {
         const Open open = worker.open.back();
@@ -154,7 +186,13 @@ void Builder::plan_node(Worker& worker, Plan& plan, Open open, Best best_of, Div
     if (!left_first && search_right) worker.open.push_back(on_right);
 }
 
-// Row ranges and class counts of the two children; only the smaller side is counted.
+void Builder::count_classes(Worker& worker, std::uint32_t begin, std::uint32_t end) const {
+    for (const std::uint32_t row : columns_.row_span(begin, end)) {
+        ++worker.class_counts[classes_[row]];
+    }
+}
+
+// Row ranges and class counts of the two children, of which the smaller one has been counted.
 void Builder::plan_children(Worker& worker, Plan& plan, const Open& parent, std::uint32_t middle) {
     std::vector<std::uint32_t>& class_counts = worker.class_counts;
     const std::uint32_t left_id = plan.nodes[parent.node].left;
@@ -165,10 +203,6 @@ void Builder::plan_children(Worker& worker, Plan& plan, const Open& parent, std:
     left.end = right.begin = middle;
     right.end = parent.segment.end;
     const bool left_smaller = left.end - left.begin <= right.end - right.begin;
-    const PlannedNode& smaller = left_smaller ? left : right;
-    for (const std::uint32_t row : columns_.row_span(smaller.begin, smaller.end)) {
-        ++class_counts[classes_[row]];
-    }
     const auto append = [&](PlannedNode& node, bool is_smaller) {
         node.counts_begin = static_cast<std::uint32_t>(plan.counts.size());
         for (std::uint32_t i = counts_begin; i < counts_end; ++i) {
@@ -188,7 +222,7 @@ void Builder::plan_children(Worker& worker, Plan& plan, const Open& parent, std:
 void Builder::finish(Plan& plan, std::span<const Slot> rows, Watch& watch) {
     const auto order = columns_.row_span(0, static_cast<std::uint32_t>(rows.size()));
     plan.rows.resize(rows.size());
-    each_chunk(rows.size(), watch, [&](std::size_t begin, std::size_t end) {
+    each_chunk(rows.size(), watch, [&](std::size_t, std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) plan.rows[i] = rows[order[i]];
     });
 }
@@ -196,18 +230,24 @@ void Builder::finish(Plan& plan, std::span<const Slot> rows, Watch& watch) {
 Segment Builder::load(Watch& watch) {
     SplitSearch& search = workers_[0]->search;
     const bool coding = columns_.start_codes(1);
-    if (coding) columns_.coded.code(0, watch);
-    if (coding) settle_codes();
+    if (coding) columns_.coded.code(0, 0, watch);
+    if (coding) settle_codes(watch);
     search.sort(0, columns_.kinds.size(), watch);
     settle_sorting();
     const Segment whole = search.open();
-    if (whole.counts != nullptr) count_part(0, whole.counts, watch);
+    if (whole.counts == nullptr) return whole;
+    std::fill_n(whole.counts, columns_.counts_size, 0u);
+    count_chunk(0, whole.counts, watch);
     return whole;
 }
 
 // Where no feature has few values, what was tried must not take memory from what follows.
-void Builder::settle_codes() {
+void Builder::settle_codes(Watch& watch) {
+    const std::size_t n_features = columns_.kinds.size();
+    each(n_features, watch,
+         [&](std::size_t, std::size_t j, Watch&) { columns_.coded.find_keys(j); });
     columns_.settle_codes();
+    each(n_features, watch, [&](std::size_t, std::size_t j, Watch&) { columns_.find_values(j); });
     if (columns_.counts_size == 0 && is_large()) columns_.coded.release();
 }
 
@@ -217,31 +257,39 @@ void Builder::settle_sorting() {
     for (const auto& worker : workers_) worker->search.release_sorting();
 }
 
-void Builder::count_part(std::size_t part, std::uint32_t* counts, Watch& watch) {
-    std::fill_n(counts, columns_.counts_size, 0u);
-    columns_.coded.place(part, columns_.rows.get(), classes_.data(), counts, watch);
+void Builder::count_chunk(std::size_t chunk, std::uint32_t* counts, Watch& watch) {
+    columns_.coded.place(chunk, columns_.rows.get(), classes_.data(), counts, watch);
 }
 
 // ---- several workers ----------------------------------------------------------------------------
 
 template <typename Do>
+void Builder::each(std::size_t n_items, Watch& watch, Do do_this) {
+    if (crew_ == nullptr) {
+        for (std::size_t item = 0; item < n_items; ++item) do_this(0, item, watch);
+    } else {
+        crew_->each(n_items, watch, do_this);
+    }
+}
+
+template <typename Do>
 void Builder::each_chunk(std::size_t n, Watch& watch, Do do_this) {
-    if (crew_ == nullptr) return do_this(0, n);
-    crew_->each((n + kRowsAtOnce - 1) / kRowsAtOnce, watch,
-                [&](std::size_t, std::size_t item, Watch& own_watch) {
-                    do_this(item * kRowsAtOnce, std::min((item + 1) * kRowsAtOnce, n));
-                    own_watch.worked(kRowsAtOnce);
-                });
+    if (crew_ == nullptr) return do_this(0, 0, n);
+    each((n + kRowsAtOnce - 1) / kRowsAtOnce, watch,
+         [&](std::size_t w, std::size_t item, Watch& own_watch) {
+             do_this(w, item * kRowsAtOnce, std::min((item + 1) * kRowsAtOnce, n));
+             own_watch.worked(kRowsAtOnce);
+         });
 }
 
 Segment Builder::load_together(Watch& watch) {
     const std::size_t n_features = columns_.kinds.size();
-    const std::size_t n_parts = 2 * crew_->size();  // not all rows take equally long
-    if (columns_.start_codes(n_parts)) {
-        crew_->each(n_parts, watch, [&](std::size_t, std::size_t part, Watch& own_watch) {
-            columns_.coded.code(part, own_watch);
-        });
-        settle_codes();
+    if (columns_.start_codes(crew_->size())) {
+        crew_->each(columns_.coded.n_chunks(), watch,
+                    [&](std::size_t w, std::size_t chunk, Watch& own_watch) {
+                        columns_.coded.code(chunk, w, own_watch);
+                    });
+        settle_codes(watch);
     }
     constexpr std::size_t few = 2;
     crew_->each((n_features + few - 1) / few, watch,
@@ -253,14 +301,18 @@ Segment Builder::load_together(Watch& watch) {
     settle_sorting();
     const Segment whole = workers_[0]->search.open();
     if (whole.counts == nullptr) return whole;
-    std::vector<std::uint32_t*> counts(n_parts, whole.counts);
-    for (std::size_t part = 1; part < n_parts; ++part) counts[part] = columns_.take_counts();
-    crew_->each(n_parts, watch, [&](std::size_t, std::size_t part, Watch& own_watch) {
-        count_part(part, counts[part], own_watch);
+    std::vector<std::uint32_t*> counts(crew_->size(), whole.counts);
+    for (std::size_t w = 1; w < counts.size(); ++w) counts[w] = columns_.take_counts();
+    crew_->each(counts.size(), watch, [&](std::size_t, std::size_t item, Watch&) {
+        std::fill_n(counts[item], columns_.counts_size, 0u);
     });
-    for (std::size_t part = 1; part < n_parts; ++part) {
-        for (std::size_t c = 0; c < columns_.counts_size; ++c) counts[0][c] += counts[part][c];
-        columns_.give_back_counts(counts[part]);
+    crew_->each(columns_.coded.n_chunks(), watch,
+                [&](std::size_t w, std::size_t chunk, Watch& own_watch) {
+                    count_chunk(chunk, counts[w], own_watch);
+                });
+    for (std::size_t w = 1; w < counts.size(); ++w) {
+        for (std::size_t c = 0; c < columns_.counts_size; ++c) counts[0][c] += counts[w][c];
+        columns_.give_back_counts(counts[w]);
     }
     return whole;
 }
@@ -329,10 +381,16 @@ Candidate Builder::best_together(Segment& segment, std::span<const ClassCount> c
                                  Watch& watch) {
     SplitSearch& first = workers_[0]->search;
     const std::span<std::uint32_t> features = first.open_features(segment);
+    std::vector<std::size_t> order(features.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    // What takes longest first: then nobody waits for it in the end.
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return first.cost(features[a], segment) > first.cost(features[b], segment);
+    });
     std::vector<Candidate> found(features.size());
     crew_->each(features.size(), watch, [&](std::size_t w, std::size_t item, Watch& own_watch) {
-        found[item] =
-            workers_[w]->search.best_of(features.subspan(item, 1), segment, counts, own_watch);
+        const std::size_t i = order[item];
+        found[i] = workers_[w]->search.best_of(features.subspan(i, 1), segment, counts, own_watch);
     });
     Candidate best;
     for (const Candidate& other : found) {  // ties go to the lower feature
@@ -354,39 +412,81 @@ void Builder::divide_together(const Segment& segment, const Candidate& split, bo
         workers_[w]->search.mark_left(segment, split, begin, std::min(end, segment.end));
         own_watch.worked(kRowsAtOnce);
     });
-    divide_rows_together(segment, watch);
+    divide_rows_together(segment, split, watch);
     SplitSearch::set_sides(segment, split, left, right);
     if (!search_left && !search_right) return first.close(segment);
     const std::span<const std::uint32_t> features = first.features(segment);
     first.begin_counts(segment, features, left, search_left, right, search_right);
-    const auto shares = first.shares(features);
-    crew_->each(shares.size(), watch, [&](std::size_t w, std::size_t item, Watch& own_watch) {
-        SplitSearch& search = workers_[w]->search;
-        search.divide_features(shares[item], segment, own_watch);
-        search.divide_counts(shares[item], left, right, own_watch);
-    });
+    divide_features_together(segment, left, right, watch);
 }
 
-// Part by part; then all that went left, and all that went right.
-void Builder::divide_rows_together(const Segment& segment, Watch& watch) {
+// The features that rows list by parts of the rows, the others one by one.
+void Builder::divide_features_together(const Segment& segment, const Segment& left,
+                                       const Segment& right, Watch& watch) {
+    SplitSearch& first = workers_[0]->search;
+    const auto [listed, others] = first.shares(first.features(segment));
+    const Segment& smaller = left.size() <= right.size() ? left : right;
+    const bool counts = left.counts != nullptr || right.counts != nullptr;
+    const bool long_walk = counts && !listed.empty() && smaller.size() >= kRowsAtOnce;
+    const std::size_t n_parts = long_walk ? crew_->size() : 1;
+    const auto part_begin = [&](std::size_t part) {
+        return static_cast<std::uint32_t>(smaller.begin + smaller.size() * part / n_parts);
+    };
+    std::vector<std::uint32_t*> rest(n_parts, nullptr);
+    for (std::size_t part = 1; part < n_parts; ++part) rest[part] = columns_.take_counts();
+    crew_->each(n_parts + others.size(), watch,
+                [&](std::size_t w, std::size_t item, Watch& own_watch) {
+                    SplitSearch& search = workers_[w]->search;
+                    if (item >= n_parts) {
+                        const auto one = others.subspan(item - n_parts, 1);
+                        search.divide_features(one, segment, own_watch);
+                        search.divide_counts(one, left, right, own_watch);
+                        return;
+                    }
+                    const auto some = columns_.row_span(part_begin(item), part_begin(item + 1));
+                    if (item == 0) {
+                        search.divide_counts(listed, left, right, some, own_watch);
+                    } else {
+                        search.count_rest(listed, left, right, some, rest[item]);
+                    }
+                });
+    for (std::size_t part = 1; part < n_parts; ++part) {
+        first.merge_rest(listed, left, right, rest[part]);
+        columns_.give_back_counts(rest[part]);
+    }
+}
+
+// Part by part, and the smaller side's classes counted; then all that went left of the parts so
+// far, and all that went right.
+void Builder::divide_rows_together(const Segment& segment, const Candidate& split, Watch& watch) {
     const std::size_t n_parts = crew_->size();
+    const bool left_smaller = split.sides.left.size <= split.sides.right.size;
     std::uint32_t* const rows = columns_.rows.get();
     const auto part_begin = [&](std::size_t part) {
         return static_cast<std::uint32_t>(segment.begin + segment.size() * part / n_parts);
     };
     std::vector<std::uint32_t> n_left(n_parts);
     crew_->each(n_parts, watch, [&](std::size_t w, std::size_t part, Watch& own_watch) {
-        n_left[part] = workers_[w]->search.divide_some_rows(part_begin(part), part_begin(part + 1));
+        const std::uint32_t begin = part_begin(part), end = part_begin(part + 1);
+        n_left[part] = workers_[w]->search.divide_some_rows(begin, end);
+        const std::uint32_t middle = begin + n_left[part];
+        count_classes(*workers_[w], left_smaller ? begin : middle, left_smaller ? middle : end);
         own_watch.worked(2 * segment.size() / n_parts);
     });
-    std::uint32_t *const gone_right = workers_[0]->search.spare(), *end = gone_right;
-    std::uint32_t* to = rows + segment.begin;
-    for (std::size_t part = 0; part < n_parts; ++part) {
-        std::uint32_t *const begin = rows + part_begin(part), *const middle = begin + n_left[part];
-        end = std::copy(middle, rows + part_begin(part + 1), end);
-        to = std::copy(begin, middle, to);
+    std::uint32_t* middle = rows + segment.begin + n_left[0];
+    for (std::size_t part = 1; part < n_parts; ++part) {
+        std::uint32_t *const begin = rows + part_begin(part), *const end = begin + n_left[part];
+        std::uint32_t* const right = workers_[0]->search.spare();
+        std::uint32_t* const right_end = std::copy(middle, begin, right);
+        middle = std::copy(begin, end, middle);
+        std::copy(right, right_end, middle);
     }
-    std::copy(gone_right, end, to);
+    Worker& first = *workers_[0];
+    for (std::size_t w = 1; w < workers_.size(); ++w) {
+        for (std::size_t c = 0; c < first.class_counts.size(); ++c) {
+            first.class_counts[c] += std::exchange(workers_[w]->class_counts[c], 0);
+        }
+    }
 }
 
 }  // namespace evertree

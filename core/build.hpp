@@ -42,11 +42,19 @@ class Builder {
         std::uint32_t depth;
         Segment segment;
     };
-    struct Worker {
+    struct alignas(kApart) Worker {
         explicit Worker(Columns& columns) : search(columns) {}
         SplitSearch search;
         std::vector<Open> open;
         std::vector<std::uint32_t> class_counts;  // by number; zero between nodes
+    };
+    // The classes of some rows.
+    struct alignas(kApart) Classes {
+        std::vector<std::uint32_t> n_rows;  // by ClassId
+        std::vector<ClassId> ids;           // of those that occur, in any order
+
+        void add(ClassId id, std::uint32_t n);
+        void clear();
     };
     struct Subtree {
         Open root;
@@ -58,19 +66,24 @@ class Builder {
     void plan_root(Plan& plan, std::uint32_t n_rows);
     void plan_splits(const Examples& examples, std::span<const Slot> rows, std::uint32_t depth,
                      Plan& plan, Watch& watch);
+    void bring_in(const Examples& examples, std::span<const Slot> rows, Watch& watch);
     bool is_large() const;
     Segment load(Watch& watch);
-    void settle_codes();
+    void settle_codes(Watch& watch);
     void settle_sorting();
-    void count_part(std::size_t part, std::uint32_t* counts, Watch& watch);
+    void count_chunk(std::size_t chunk, std::uint32_t* counts, Watch& watch);
     void plan_alone(Worker& worker, Plan& plan, Watch& watch);
     template <typename Best, typename Divide>
     void plan_node(Worker& worker, Plan& plan, Open open, Best best_of, Divide divide);
+    void count_classes(Worker& worker, std::uint32_t begin, std::uint32_t end) const;
     void plan_children(Worker& worker, Plan& plan, const Open& parent, std::uint32_t middle);
     void finish(Plan& plan, std::span<const Slot> rows, Watch& watch);
-    void release();
+    void release(Watch& watch);
 
-    // With a crew: do_this(begin, end) for chunks of n rows, without one for all of them.
+    // With a crew: do_this(worker, item, watch) for each item, by whichever worker is free.
+    template <typename Do>
+    void each(std::size_t n_items, Watch& watch, Do do_this);
+    // With a crew: do_this(worker, begin, end) for chunks of n rows, without one for all of them.
     template <typename Do>
     void each_chunk(std::size_t n, Watch& watch, Do do_this);
     void hire(std::size_t n_workers);
@@ -81,7 +94,9 @@ class Builder {
     Candidate best_together(Segment& segment, std::span<const ClassCount> counts, Watch& watch);
     void divide_together(const Segment& segment, const Candidate& split, bool search_left,
                          bool search_right, Segment& left, Segment& right, Watch& watch);
-    void divide_rows_together(const Segment& segment, Watch& watch);
+    void divide_features_together(const Segment& segment, const Segment& left, const Segment& right,
+                                  Watch& watch);
+    void divide_rows_together(const Segment& segment, const Candidate& split, Watch& watch);
 
     Limits limits_;
     std::size_t n_workers_;
@@ -89,10 +104,10 @@ class Builder {
     Columns columns_;
     std::vector<std::unique_ptr<Worker>> workers_;
     // Scratch that lives from build to build.
-    std::vector<std::uint32_t> classes_;     // by row: the number of its class in this build
-    std::vector<ClassId> class_ids_;         // by that number
-    std::vector<std::uint32_t> numbers_;     // by ClassId, of those in this build: that number
-    std::vector<std::uint32_t> n_of_class_;  // by ClassId: rows of this build
+    std::vector<std::uint32_t> classes_;  // by row: the number of its class in this build
+    std::vector<Classes> seen_;           // by worker; in the end the first has seen all
+    std::vector<ClassId> class_ids_;      // by number
+    std::vector<std::uint32_t> numbers_;  // by ClassId, of those in this build
 };
 
 }  // namespace evertree

@@ -15,6 +15,7 @@ constexpr std::size_t kManyValues = 2048;
 constexpr std::size_t kRowsAhead = 12;
 constexpr std::size_t kLine = 8;  // values of a line of the cache
 constexpr std::size_t kFirstTable = 64;
+constexpr std::size_t kChunksAWorker = 4;
 
 // A row lies anywhere in memory: all of its lines are asked for before any is waited for.
 void fetch(const double* row, std::size_t n_features) {
@@ -60,41 +61,44 @@ void ValueCodes::place(std::size_t entry) {
 // ---- coding -------------------------------------------------------------------------------------
 
 void CodedRows::start(const double* const* x, std::size_t n, std::size_t n_features,
-                      std::size_t most, std::size_t n_parts) {
+                      std::size_t most, std::size_t n_workers) {
     x_ = x;
     n_ = n;
-    n_parts_ = n_parts;
+    n_workers_ = n_workers;
     most_ = std::min(most, kMostValues);
     grow(lists_, capacity_lists_, capacity_for(n));
     grow(places_, capacity_places_, capacity_for(n * n_features));
     grow(ranks_, capacity_ranks_, capacity_for(n * n_features));
     features_.assign(n_features, {});
     vote();
-    if (parts_.size() < n_parts) parts_.resize(n_parts);
-    for (std::size_t p = 0; p < n_parts; ++p) {
-        parts_[p].begin = n * p / n_parts;
-        parts_[p].end = n * (p + 1) / n_parts;
-        start_part(parts_[p]);
+    // Not all rows take equally long.
+    chunks_.resize(n_workers == 1 ? 1 : kChunksAWorker * n_workers);
+    for (std::size_t c = 0; c < chunks_.size(); ++c) {
+        chunks_[c] = {n * c / chunks_.size(), n * (c + 1) / chunks_.size(), 0};
     }
+    if (seen_.size() < n_workers) seen_.resize(n_workers);
+    for (std::size_t w = 0; w < n_workers; ++w) start_worker(seen_[w]);
 }
 
-void CodedRows::start_part(Part& part) {
+void CodedRows::start_worker(Seen& seen) {
     const std::size_t n_features = features_.size(), n_words = (n_features + 63) / 64;
-    part.n_codes = 0;
-    part.n_values = 0;
-    part.any_listed = false;
-    part.place_of.clear();
-    part.ranked.clear();
-    part.listed.assign(n_words, 0);
-    part.uncommon.resize(n_words);
-    if (part.values.size() < n_features) part.values.resize(n_features);
+    seen.n_rows = 0;
+    seen.n_codes = 0;
+    seen.n_values = 0;
+    seen.any_listed = false;
+    seen.place_of.clear();
+    seen.ranked.clear();
+    seen.listed.assign(n_words, 0);
+    seen.uncommon.resize(n_words);
+    if (seen.values.size() < n_features) seen.values.resize(n_features);
+    seen.rank_of.resize(n_features);
     for (std::size_t j = 0; j < n_features; ++j) {
-        part.values[j].start(most_);
+        seen.values[j].start(most_);
         if (features_[j].listed) {
-            part.any_listed = true;
-            part.listed[j / 64] |= std::uint64_t{1} << j % 64;
+            seen.any_listed = true;
+            seen.listed[j / 64] |= std::uint64_t{1} << j % 64;
         } else {
-            part.ranked.push_back(static_cast<std::uint32_t>(j));
+            seen.ranked.push_back(static_cast<std::uint32_t>(j));
         }
     }
 }
@@ -104,7 +108,7 @@ void CodedRows::release() {
     lists_ = {};
     places_ = {};
     ranks_ = {};
-    parts_.clear();
+    seen_.clear();
 }
 
 // A value that more than half of the voters have wins. Without one, a value that is left over may
@@ -123,130 +127,161 @@ void CodedRows::vote() {
     for (std::size_t j = 0; j < features_.size(); ++j) features_[j].listed = votes_[j] >= kVotes;
 }
 
-void CodedRows::code(std::size_t p, Watch& watch) {
-    Part& part = parts_[p];
+void CodedRows::code(std::size_t c, std::size_t worker, Watch& watch) {
+    Chunk& chunk = chunks_[c];
+    Seen& seen = seen_[worker];
+    chunk.worker = worker;
+    if (!seen.any_listed && seen.ranked.empty()) return;
+    touch_ranks(chunk);
     const std::size_t n_features = features_.size();
-    std::size_t to = part.begin * n_features;
-    for (std::size_t row = part.begin; row < part.end; ++row) {
+    std::size_t to = chunk.begin * n_features;
+    for (std::size_t row = chunk.begin; row < chunk.end; ++row) {
         // A row at a time: more at once would be waited for.
-        if (row + kRowsAhead < part.end) fetch(x_[row + kRowsAhead], n_features);
-        const std::size_t n_values = part.n_values;
-        code_ranked(part, row);
-        if (part.any_listed) to = code_listed(part, row, to);
-        if (part.n_values > n_values && !drop_given_up(part, row + 1 - part.begin)) return;
+        if (row + kRowsAhead < chunk.end) fetch(x_[row + kRowsAhead], n_features);
+        const std::size_t n_values = seen.n_values;
+        code_ranked(seen, row);
+        if (seen.any_listed) to = code_listed(seen, row, to);
+        ++seen.n_rows;
+        if (seen.n_values > n_values && !drop_given_up(seen)) return;
         watch.worked(n_features);
     }
 }
 
-void CodedRows::code_ranked(Part& part, std::size_t row) {
-    const double* const x = x_[row];
-    for (const std::uint32_t j : part.ranked) {
-        const auto n_before = static_cast<std::uint32_t>(part.values[j].entries().size());
-        std::uint32_t next = n_before;
-        ranks(j)[row] = static_cast<std::uint16_t>(part.values[j].code(bits_of(x[j]), next));
-        part.n_values += next - n_before;
+// A page of memory is cleared when it is first written to, by each of the workers that are the
+// first: so they begin with different ones.
+void CodedRows::touch_ranks(const Chunk& chunk) {
+    const std::span<const std::uint32_t> ranked = seen_[chunk.worker].ranked;
+    const std::size_t first = ranked.size() * chunk.worker / n_workers_;
+    for (std::size_t i = 0; i < ranked.size(); ++i) {
+        ranks(ranked[(first + i) % ranked.size()])[chunk.begin] = 0;
     }
 }
 
-std::size_t CodedRows::code_listed(Part& part, std::size_t row, std::size_t to) {
+void CodedRows::code_ranked(Seen& seen, std::size_t row) {
+    const double* const x = x_[row];
+    for (const std::uint32_t j : seen.ranked) {
+        const auto n_before = static_cast<std::uint32_t>(seen.values[j].entries().size());
+        std::uint32_t next = n_before;
+        ranks(j)[row] = static_cast<std::uint16_t>(seen.values[j].code(bits_of(x[j]), next));
+        seen.n_values += next - n_before;
+    }
+}
+
+std::size_t CodedRows::code_listed(Seen& seen, std::size_t row, std::size_t to) {
     const double* const x = x_[row];
     const std::size_t first = to;
-    const std::uint32_t n_before = part.n_codes;
-    wide::mark_uncommon(x, features_.size(), common_.data(), part.listed.data(),
-                        part.uncommon.data());
-    for (std::size_t w = 0; w < part.listed.size(); ++w) {
-        for (std::uint64_t rest = part.uncommon[w]; rest != 0; rest &= rest - 1) {
+    const std::uint32_t n_before = seen.n_codes;
+    wide::mark_uncommon(x, features_.size(), common_.data(), seen.listed.data(),
+                        seen.uncommon.data());
+    for (std::size_t w = 0; w < seen.listed.size(); ++w) {
+        for (std::uint64_t rest = seen.uncommon[w]; rest != 0; rest &= rest - 1) {
             const std::size_t j = 64 * w + static_cast<std::size_t>(std::countr_zero(rest));
-            places_[to++] = part.values[j].code(bits_of(x[j]), part.n_codes);
+            places_[to++] = seen.values[j].code(bits_of(x[j]), seen.n_codes);
         }
     }
     lists_[row] = {first, to - first};
-    part.n_values += part.n_codes - n_before;
+    seen.n_values += seen.n_codes - n_before;
     return to;
 }
 
 // Whether any feature is left. Where nearly every row brings a new value, there will be too many.
-bool CodedRows::drop_given_up(Part& part, std::size_t n_seen) const {
-    for (const std::uint32_t j : part.ranked) {
-        const std::size_t n_values = part.values[j].entries().size();
-        if (n_values > kManyValues && 10 * n_values > 9 * n_seen) part.values[j].give_up();
+bool CodedRows::drop_given_up(Seen& seen) const {
+    for (const std::uint32_t j : seen.ranked) {
+        const std::size_t n_values = seen.values[j].entries().size();
+        if (n_values > kManyValues && 10 * n_values > 9 * seen.n_rows) seen.values[j].give_up();
     }
-    const auto given_up = [&](std::size_t j) { return part.values[j].given_up(); };
-    std::erase_if(part.ranked, given_up);
+    const auto given_up = [&](std::size_t j) { return seen.values[j].given_up(); };
+    std::erase_if(seen.ranked, given_up);
     for (std::size_t j = 0; j < features_.size(); ++j) {
-        if (given_up(j)) part.listed[j / 64] &= ~(std::uint64_t{1} << j % 64);
+        if (given_up(j)) seen.listed[j / 64] &= ~(std::uint64_t{1} << j % 64);
     }
-    part.any_listed = std::any_of(part.listed.begin(), part.listed.end(),
+    seen.any_listed = std::any_of(seen.listed.begin(), seen.listed.end(),
                                   [](std::uint64_t word) { return word != 0; });
-    return part.any_listed || !part.ranked.empty();
+    return seen.any_listed || !seen.ranked.empty();
 }
 
 // ---- places -------------------------------------------------------------------------------------
 
-std::vector<std::uint64_t> CodedRows::keys_of(std::size_t feature) const {
-    std::vector<std::uint64_t> keys{key_of_bits(common_[feature])};
-    for (std::size_t p = 0; p < n_parts_; ++p) {
-        const ValueCodes& values = parts_[p].values[feature];
-        if (values.given_up()) return {};
+void CodedRows::find_keys(std::size_t j) {
+    std::vector<std::uint64_t>& keys = features_[j].keys;
+    keys.assign(1, key_of_bits(common_[j]));
+    for (std::size_t w = 0; w < n_workers_; ++w) {
+        const ValueCodes& values = seen_[w].values[j];
+        if (values.given_up()) return keys.clear();
         for (const auto& entry : values.entries()) keys.push_back(key_of_bits(entry.bits));
     }
     std::sort(keys.begin(), keys.end());
     keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
     if (keys.size() > most_) keys.clear();
-    return keys;
 }
 
-void CodedRows::set_places(std::size_t j, std::span<const std::uint64_t> keys,
-                           std::uint32_t first_place, std::uint32_t step) {
+void CodedRows::set_first_place(std::size_t j, std::uint32_t first_place, std::uint32_t step) {
     Feature& feature = features_[j];
     feature.placed = true;
-    feature.common_rank = rank_of(common_[j], keys);
     feature.first_place = first_place;
-    feature.width = static_cast<std::uint32_t>(keys.size()) * step;
+    feature.width = static_cast<std::uint32_t>(feature.keys.size()) * step;
     feature.step = step;
-    for (std::size_t p = 0; feature.listed && p < n_parts_; ++p) {
-        Part& part = parts_[p];
-        part.place_of.resize(part.n_codes, kNowhere);
-        for (const auto& entry : part.values[j].entries()) {
-            part.place_of[entry.code] = first_place + step * rank_of(entry.bits, keys);
+}
+
+void CodedRows::make_room_for_places() {
+    const auto lists_places = [](const Feature& f) { return f.listed && f.placed; };
+    if (std::none_of(features_.begin(), features_.end(), lists_places)) return;
+    for (std::size_t w = 0; w < n_workers_; ++w) {
+        seen_[w].place_of.assign(seen_[w].n_codes, kNowhere);
+    }
+}
+
+void CodedRows::find_places(std::size_t j) {
+    Feature& feature = features_[j];
+    if (!feature.placed) return;
+    feature.common_rank = rank_of(common_[j], feature.keys);
+    for (std::size_t w = 0; w < n_workers_; ++w) {
+        Seen& seen = seen_[w];
+        seen.rank_of[j].resize(feature.listed ? 0 : seen.values[j].entries().size());
+        for (const auto& entry : seen.values[j].entries()) {
+            const std::uint32_t rank = rank_of(entry.bits, feature.keys);
+            if (feature.listed) {
+                seen.place_of[entry.code] = feature.first_place + feature.step * rank;
+            } else {
+                seen.rank_of[j][entry.code] = static_cast<std::uint16_t>(rank);
+            }
         }
     }
-    feature.keys.assign(keys.begin(), keys.end());
 }
 
-void CodedRows::place(std::size_t p, const std::uint32_t* rows, const std::uint32_t* classes,
+void CodedRows::place(std::size_t c, const std::uint32_t* rows, const std::uint32_t* classes,
                       std::uint32_t* counts, Watch& watch) {
-    const Part& part = parts_[p];
-    place_listed(part, classes, counts);
-    watch.worked(part.end - part.begin);
+    const Chunk& chunk = chunks_[c];
+    const std::size_t n_rows = chunk.end - chunk.begin;
+    place_listed(chunk, classes, counts);
+    watch.worked(n_rows);
     for (std::size_t j = 0; j < features_.size(); ++j) {
         if (!features_[j].placed || features_[j].listed) continue;
-        place_ranked(part, j);
-        count_ranked(j, {rows + part.begin, part.end - part.begin}, classes, 1, counts);
-        watch.worked(2 * (part.end - part.begin));
+        place_ranked(chunk, j);
+        count_ranked(j, {rows + chunk.begin, n_rows}, classes, 1, counts);
+        watch.worked(2 * n_rows);
     }
 }
 
-void CodedRows::place_ranked(const Part& part, std::size_t j) {
-    const Feature& feature = features_[j];
-    std::vector<std::uint16_t> rank_of_code;
-    for (const auto& entry : part.values[j].entries()) {
-        rank_of_code.push_back(static_cast<std::uint16_t>(rank_of(entry.bits, feature.keys)));
-    }
+void CodedRows::place_ranked(const Chunk& chunk, std::size_t j) {
+    const std::uint16_t* const rank_of_code = seen_[chunk.worker].rank_of[j].data();
     std::uint16_t* const codes = ranks(j);
-    for (std::size_t row = part.begin; row < part.end; ++row) codes[row] = rank_of_code[codes[row]];
+    for (std::size_t row = chunk.begin; row < chunk.end; ++row) {
+        codes[row] = rank_of_code[codes[row]];
+    }
 }
 
 // Features that were given up may be on the lists still.
-void CodedRows::place_listed(const Part& part, const std::uint32_t* classes,
+void CodedRows::place_listed(const Chunk& chunk, const std::uint32_t* classes,
                              std::uint32_t* counts) {
-    if (part.place_of.empty()) return;
-    std::size_t to = part.begin * features_.size();
-    for (std::size_t row = part.begin; row < part.end; ++row) {
+    const std::span<const std::uint32_t> place_of = seen_[chunk.worker].place_of;
+    if (place_of.empty()) return;
+    std::size_t to = chunk.begin * features_.size();
+    for (std::size_t row = chunk.begin; row < chunk.end; ++row) {
         const wide::List codes = lists_[row];
         const std::size_t first = to;
         for (std::size_t i = codes.first(); i < codes.first() + codes.size(); ++i) {
-            const std::uint32_t place = part.place_of[places_[i]];
+            const std::uint32_t place = place_of[places_[i]];
             if (place == kNowhere) continue;
             places_[to++] = place;
             ++counts[place + classes[row]];

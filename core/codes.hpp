@@ -5,7 +5,7 @@
 // before). Counting all listed features is one walk through the lists, and what a common value
 // counts is what remains. The other features are ranked: a column of ranks each.
 //
-// Rows are read once; several workers can each read a part of them.
+// Rows are read once, chunk by chunk; each of several workers numbers the values that it sees.
 //
 // Must not know: what is counted for.
 #pragma once
@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "crew.hpp"
 #include "memory.hpp"
 #include "watch.hpp"
 #include "wide/wide.hpp"
@@ -59,18 +60,24 @@ class CodedRows {
   public:
     static constexpr std::size_t kMostFeatures = wide::List::kMostPlaces;
 
-    // `most` values a feature may have; the rows come in parts, to be coded one by each worker.
+    // `most` values a feature may have.
     void start(const double* const* x, std::size_t n, std::size_t n_features, std::size_t most,
-               std::size_t n_parts);
-    void code(std::size_t part, Watch& watch);
+               std::size_t n_workers);
+    std::size_t n_chunks() const { return chunks_.size(); }
+    void code(std::size_t chunk, std::size_t worker, Watch& watch);
 
-    // When all parts are coded: the sort keys of a feature's values in ascending order, or nothing
-    // if there are too many. Then the place of the first of them, and how far they are apart.
-    std::vector<std::uint64_t> keys_of(std::size_t feature) const;
-    void set_places(std::size_t feature, std::span<const std::uint64_t> keys,
-                    std::uint32_t first_place, std::uint32_t step);
-    // Codes become ranks and places, and the part is counted; `rows` are 0, 1, 2, ...
-    void place(std::size_t part, const std::uint32_t* rows, const std::uint32_t* classes,
+    // When all chunks are coded: a feature's values, as sort keys in ascending order, or nothing if
+    // there are too many. Then where their places begin, and how far they are apart. Then all
+    // places.
+    void find_keys(std::size_t feature);
+    std::span<const std::uint64_t> keys(std::size_t feature) const {
+        return features_[feature].keys;
+    }
+    void set_first_place(std::size_t feature, std::uint32_t first_place, std::uint32_t step);
+    void make_room_for_places();
+    void find_places(std::size_t feature);
+    // Codes become ranks and places, and the chunk is counted; `rows` are 0, 1, 2, ...
+    void place(std::size_t chunk, const std::uint32_t* rows, const std::uint32_t* classes,
                std::uint32_t* counts, Watch& watch);
     void release();
 
@@ -100,33 +107,41 @@ class CodedRows {
         std::uint32_t common_rank = 0, first_place = 0, width = 0, step = 0;
         std::vector<std::uint64_t> keys;
     };
-    struct Part {
-        std::size_t begin = 0, end = 0;     // rows
+    struct Chunk {
+        std::size_t begin = 0, end = 0;  // rows
+        std::size_t worker = 0;          // whose codes they have
+    };
+    // What one worker has seen.
+    struct alignas(kApart) Seen {
+        std::size_t n_rows = 0;
         std::uint32_t n_codes = 0;          // of listed features
         std::size_t n_values = 0;           // of all features
         std::vector<ValueCodes> values;     // by feature
         std::vector<std::uint32_t> ranked;  // features, not given up
         std::vector<std::uint64_t> listed;  // the same for listed ones: a bit a feature
         bool any_listed = false;
-        std::vector<std::uint64_t> uncommon;  // of those, in the row at hand
-        std::vector<std::uint32_t> place_of;  // by code of a listed feature
+        std::vector<std::uint64_t> uncommon;              // of those, in the row at hand
+        std::vector<std::uint32_t> place_of;              // by code of a listed feature
+        std::vector<std::vector<std::uint16_t>> rank_of;  // by ranked feature and code
     };
     void vote();
-    void start_part(Part& part);
-    void code_ranked(Part& part, std::size_t row);
-    std::size_t code_listed(Part& part, std::size_t row, std::size_t to);
-    bool drop_given_up(Part& part, std::size_t n_seen) const;
-    void place_ranked(const Part& part, std::size_t feature);
-    void place_listed(const Part& part, const std::uint32_t* classes, std::uint32_t* counts);
+    void start_worker(Seen& seen);
+    void touch_ranks(const Chunk& chunk);
+    void code_ranked(Seen& seen, std::size_t row);
+    std::size_t code_listed(Seen& seen, std::size_t row, std::size_t to);
+    bool drop_given_up(Seen& seen) const;
+    void place_ranked(const Chunk& chunk, std::size_t feature);
+    void place_listed(const Chunk& chunk, const std::uint32_t* classes, std::uint32_t* counts);
     std::uint16_t* ranks(std::size_t feature) const { return ranks_.get() + feature * n_; }
 
     const double* const* x_ = nullptr;
-    std::size_t n_ = 0, n_parts_ = 0, most_ = 0;
+    std::size_t n_ = 0, n_workers_ = 0, most_ = 0;
     std::size_t capacity_lists_ = 0, capacity_places_ = 0, capacity_ranks_ = 0;
     std::vector<Feature> features_;
     std::vector<std::uint64_t> common_;  // by feature: the bits of a value that many rows have
     std::vector<std::uint32_t> votes_;
-    std::vector<Part> parts_;
+    std::vector<Chunk> chunks_;
+    std::vector<Seen> seen_;        // by worker
     Buffer<wide::List> lists_;      // by row
     Buffer<std::uint32_t> places_;  // of all lists; while they are made, codes
     Buffer<std::uint16_t> ranks_;   // by feature and row; while they are made, codes

@@ -32,13 +32,19 @@ void Columns::prepare(std::span<const std::uint32_t> row_classes, std::uint32_t 
     for (const auto& block : counts_blocks_) counts_free_.push_back(block.get());
 }
 
-void Columns::bring_in(const Examples& examples, std::span<const Slot> slots, std::size_t begin,
-                       std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-        const auto row = static_cast<std::uint32_t>(i);
-        rows[row] = row;
-        x[row] = examples.x(slots[row]);
-        tags[row] = row << 1 | (n_classes == 2 ? classes[row] : 0);
+void Columns::find_x(const Examples& examples, std::span<const Slot> slots, std::size_t begin,
+                     std::size_t end) {
+    for (std::size_t row = begin; row < end; ++row) x[row] = examples.x(slots[row]);
+}
+
+void Columns::number_rows(std::size_t begin, std::size_t end) {
+    for (std::size_t row = begin; row < end; ++row) rows[row] = static_cast<std::uint32_t>(row);
+}
+
+void Columns::tag_rows(std::size_t begin, std::size_t end) {
+    const std::uint32_t class_bit = n_classes == 2 ? 1 : 0;
+    for (std::size_t row = begin; row < end; ++row) {
+        tags[row] = static_cast<std::uint32_t>(row) << 1 | (classes[row] & class_bit);
     }
 }
 
@@ -75,12 +81,10 @@ void Columns::make_inverses(std::size_t n_rows) {
     }
 }
 
-void Columns::release() {
-    n_inverses = capacity_x_ = capacity_tags_ = capacity_rows_ = capacity_goes_left_ =
-        capacity_sorted_ = 0;
+void Columns::release_others() {
+    n_inverses = capacity_x_ = capacity_tags_ = capacity_rows_ = capacity_goes_left_ = 0;
     rows = {};
     goes_left = {};
-    sorted = {};
     coded.release();
     x = {};
     tags = {};
@@ -91,21 +95,26 @@ void Columns::release() {
     counts_block_size_ = 0;
 }
 
+void Columns::release_lists() {
+    capacity_sorted_ = 0;
+    sorted = {};
+}
+
 bool Columns::counting_pays(const Column& column, std::size_t n_rows) const {
     return rows_to_stay_counted(n_classes) * column.n_values <= static_cast<double>(n_rows);
 }
 
-bool Columns::start_codes(std::size_t n_parts) {
+bool Columns::start_codes(std::size_t n_workers) {
     if (columns.size() > CodedRows::kMostFeatures) return false;
     const std::size_t most = n / n_classes / rows_to_count(n_classes);
     if (most < kCountFrom) return false;
-    coded.start(x.get(), n, columns.size(), most, n_parts);
+    coded.start(x.get(), n, columns.size(), most, n_workers);
     return true;
 }
 
 void Columns::settle_codes() {
     for (std::size_t j = 0; j < columns.size(); ++j) {
-        const std::vector<std::uint64_t> keys = coded.keys_of(j);
+        const std::span<const std::uint64_t> keys = coded.keys(j);
         const std::size_t n_counts = keys.size() * n_classes;
         if (keys.empty() || counts_size + n_counts > kMostCounts) continue;
         Column& column = columns[j];
@@ -114,13 +123,20 @@ void Columns::settle_codes() {
         if (!column.varies) continue;
         column.n_values = static_cast<std::uint32_t>(keys.size());
         column.any_missing = is_missing(value_of_key(keys.back()));
-        column.values.clear();
-        for (const std::uint64_t key : keys) column.values.push_back(value_of_key(key));
         column.counts_at = static_cast<std::uint32_t>(counts_size);
-        coded.set_places(j, keys, column.counts_at, n_classes);
+        coded.set_first_place(j, column.counts_at, n_classes);
         if (coded.is_listed(j)) sorted.expect_little(j * n, (j + 1) * n);
         counts_size += n_counts;
     }
+    if (counts_size > 0) coded.make_room_for_places();
+}
+
+void Columns::find_values(std::size_t j) {
+    Column& column = columns[j];
+    if (!column.counted || !column.varies) return;
+    column.values.clear();
+    for (const std::uint64_t key : coded.keys(j)) column.values.push_back(value_of_key(key));
+    coded.find_places(j);
 }
 
 std::uint32_t* Columns::take_counts() {

@@ -44,10 +44,14 @@ struct Columns {
 
     // Makes room for a set of rows, whose classes are numbered from 0 to classes - 1.
     void prepare(std::span<const std::uint32_t> row_classes, std::uint32_t n_row_classes);
-    // Brings some of the rows in.
-    void bring_in(const Examples& examples, std::span<const Slot> slots, std::size_t begin,
-                  std::size_t end);
-    void release();
+    // Bring some of the rows in.
+    void find_x(const Examples& examples, std::span<const Slot> slots, std::size_t begin,
+                std::size_t end);
+    void number_rows(std::size_t begin, std::size_t end);
+    void tag_rows(std::size_t begin, std::size_t end);
+    // In two parts, for it takes the system a while.
+    void release_lists();
+    void release_others();
 
     std::uint32_t* elements(std::size_t feature) const { return sorted.get() + feature * n; }
     double value_at(std::size_t feature, std::uint32_t position) const {
@@ -62,9 +66,11 @@ struct Columns {
     int tag_bits() const { return static_cast<int>(std::bit_width(n - 1)) + 1; }
     bool counting_pays(const Column& column, std::size_t n_rows) const;
 
-    // The features with few values: worth looking for at all; and when rows are coded, which it is.
-    bool start_codes(std::size_t n_parts);
+    // The features with few values: worth looking for at all; and when rows are coded and all keys
+    // found, which it is. Then the values of each.
+    bool start_codes(std::size_t n_workers);
     void settle_codes();
+    void find_values(std::size_t feature);
 
     // Once all features are loaded.
     void make_inverses();

@@ -97,18 +97,14 @@ void SplitSearch::divide_features(std::span<const std::uint32_t> features, const
     watch.worked(n_lists * segment.size());
 }
 
-std::vector<std::span<const std::uint32_t>> SplitSearch::shares(
-    std::span<const std::uint32_t> features) {
+SplitSearch::Shares SplitSearch::shares(std::span<const std::uint32_t> features) {
     shared_.assign(features.begin(), features.end());
     const auto others = std::partition(shared_.begin(), shared_.end(), [&](std::uint32_t entry) {
         return (entry & kCounted) != 0 && columns_.coded.is_listed(entry & ~kCounted);
     });
     const auto n_listed = static_cast<std::size_t>(others - shared_.begin());
     const std::span<const std::uint32_t> all(shared_);
-    std::vector<std::span<const std::uint32_t>> shares;
-    if (n_listed > 0) shares.push_back(all.first(n_listed));
-    for (std::size_t i = n_listed; i < all.size(); ++i) shares.push_back(all.subspan(i, 1));
-    return shares;
+    return {all.first(n_listed), all.subspan(n_listed)};
 }
 
 bool SplitSearch::pays(std::uint32_t entry, std::size_t n_rows) const {
@@ -141,20 +137,41 @@ void SplitSearch::begin_counts(const Segment& segment, std::span<const std::uint
 
 void SplitSearch::divide_counts(std::span<const std::uint32_t> features, const Segment& left,
                                 const Segment& right, Watch& watch) const {
+    const Segment& smaller = left.size() <= right.size() ? left : right;
+    divide_counts(features, left, right, rows(smaller), watch);
+}
+
+void SplitSearch::divide_counts(std::span<const std::uint32_t> features, const Segment& left,
+                                const Segment& right, std::span<const std::uint32_t> some,
+                                Watch& watch) const {
     const Segment &smaller = left.size() <= right.size() ? left : right,
                   &larger = left.size() <= right.size() ? right : left;
     const std::size_t n_counts = larger.counts == nullptr ? 0 : count_of(features, larger.size());
-    const bool few_rows = smaller.size() < n_counts / kCountsARow;
+    const bool few_rows = some.size() < n_counts / kCountsARow;
     if (larger.counts == nullptr) {
-        if (smaller.counts != nullptr) count(features, smaller.size(), smaller, smaller.counts);
+        if (smaller.counts != nullptr) count(features, smaller.size(), some, smaller.counts);
     } else if (smaller.counts == nullptr || few_rows) {
-        if (smaller.counts != nullptr) count(features, smaller.size(), smaller, smaller.counts);
-        add_rows(features, larger.size(), smaller, larger.counts, ~0u);
+        if (smaller.counts != nullptr) count(features, smaller.size(), some, smaller.counts);
+        add_rows(features, larger.size(), some, larger.counts, ~0u);
     } else {
-        count(features, larger.size(), smaller, smaller.counts);
+        count(features, larger.size(), some, smaller.counts);
         add_counts(features, larger.size(), smaller.counts, larger.counts, ~0u);
     }
-    watch.worked(n_counts + features.size() * smaller.size());
+    watch.worked(n_counts + features.size() * some.size());
+}
+
+void SplitSearch::count_rest(std::span<const std::uint32_t> features, const Segment& left,
+                             const Segment& right, std::span<const std::uint32_t> rest,
+                             std::uint32_t* counts) const {
+    count(features, std::max(left.size(), right.size()), rest, counts);
+}
+
+void SplitSearch::merge_rest(std::span<const std::uint32_t> features, const Segment& left,
+                             const Segment& right, const std::uint32_t* counts) const {
+    const Segment &smaller = left.size() <= right.size() ? left : right,
+                  &larger = left.size() <= right.size() ? right : left;
+    if (smaller.counts != nullptr) add_counts(features, smaller.size(), counts, smaller.counts, 1);
+    if (larger.counts != nullptr) add_counts(features, larger.size(), counts, larger.counts, ~0u);
 }
 
 // ---- counts of the features for which they pay with so many rows --------------------------------
@@ -177,14 +194,15 @@ std::size_t SplitSearch::count_of(std::span<const std::uint32_t> features,
 }
 
 void SplitSearch::count(std::span<const std::uint32_t> features, std::size_t n_rows,
-                        const Segment& segment, std::uint32_t* counts) const {
+                        std::span<const std::uint32_t> rows, std::uint32_t* counts) const {
     each_counted(features, n_rows,
                  [&](std::size_t at, std::size_t n) { std::fill_n(counts + at, n, 0u); });
-    add_rows(features, n_rows, segment, counts, 1);
+    add_rows(features, n_rows, rows, counts, 1);
 }
 
 void SplitSearch::add_rows(std::span<const std::uint32_t> features, std::size_t n_rows,
-                           const Segment& segment, std::uint32_t* counts, std::uint32_t by) const {
+                           std::span<const std::uint32_t> rows, std::uint32_t* counts,
+                           std::uint32_t by) const {
     const std::uint32_t* const classes = columns_.classes.data();
     bool any_listed = false;
     for (const std::uint32_t entry : features) {
@@ -192,10 +210,10 @@ void SplitSearch::add_rows(std::span<const std::uint32_t> features, std::size_t 
         if (columns_.coded.is_listed(entry & ~kCounted)) {
             any_listed = true;
         } else {
-            columns_.coded.count_ranked(entry & ~kCounted, rows(segment), classes, by, counts);
+            columns_.coded.count_ranked(entry & ~kCounted, rows, classes, by, counts);
         }
     }
-    if (any_listed) columns_.coded.count_listed(rows(segment), classes, by, counts);
+    if (any_listed) columns_.coded.count_listed(rows, classes, by, counts);
 }
 
 void SplitSearch::add_counts(std::span<const std::uint32_t> features, std::size_t n_rows,

@@ -68,6 +68,8 @@ class SplitSearch {
     // Among `features` only, which may change form; those that do not vary become kDropped.
     Candidate best_of(std::span<std::uint32_t> features, const Segment& segment,
                       std::span<const ClassCount> counts, Watch& watch);
+    // How long that takes for one of them, roughly.
+    std::size_t cost(std::uint32_t entry, const Segment& segment) const;
     std::span<std::uint32_t> open_features(Segment& segment);
     void close_features(Segment& segment);
     void set_value(Candidate& best) const;
@@ -86,14 +88,26 @@ class SplitSearch {
                           Segment& right);
     void divide_features(std::span<const std::uint32_t> features, const Segment& segment,
                          Watch& watch);
-    // How to share features out: those that rows list are counted in one walk, others by
-    // themselves.
-    std::vector<std::span<const std::uint32_t>> shares(std::span<const std::uint32_t> features);
+    // Features to be shared out: those that rows list, which are counted in one walk; the others.
+    struct Shares {
+        std::span<const std::uint32_t> listed, others;
+    };
+    Shares shares(std::span<const std::uint32_t> features);
     // Only the smaller side is counted; the larger one keeps the counts that remain.
     void begin_counts(const Segment& segment, std::span<const std::uint32_t> features,
                       Segment& left, bool search_left, Segment& right, bool search_right);
     void divide_counts(std::span<const std::uint32_t> features, const Segment& left,
                        const Segment& right, Watch& watch) const;
+    // The same by several: one as if the smaller side had some of its rows only, the others count
+    // the rest into blocks of their own, which are then merged.
+    void divide_counts(std::span<const std::uint32_t> features, const Segment& left,
+                       const Segment& right, std::span<const std::uint32_t> some,
+                       Watch& watch) const;
+    void count_rest(std::span<const std::uint32_t> features, const Segment& left,
+                    const Segment& right, std::span<const std::uint32_t> rest,
+                    std::uint32_t* counts) const;
+    void merge_rest(std::span<const std::uint32_t> features, const Segment& left,
+                    const Segment& right, const std::uint32_t* counts) const;
     // Room for a list, free between the steps.
     std::uint32_t* spare() const { return spare_.get(); }
     // A segment is done: what it held is free again.
@@ -155,10 +169,11 @@ class SplitSearch {
     void each_counted(std::span<const std::uint32_t> features, std::size_t n_rows,
                       Do do_this) const;
     std::size_t count_of(std::span<const std::uint32_t> features, std::size_t n_rows) const;
-    void count(std::span<const std::uint32_t> features, std::size_t n_rows, const Segment& segment,
-               std::uint32_t* counts) const;
+    void count(std::span<const std::uint32_t> features, std::size_t n_rows,
+               std::span<const std::uint32_t> rows, std::uint32_t* counts) const;
     void add_rows(std::span<const std::uint32_t> features, std::size_t n_rows,
-                  const Segment& segment, std::uint32_t* counts, std::uint32_t by) const;
+                  std::span<const std::uint32_t> rows, std::uint32_t* counts,
+                  std::uint32_t by) const;
     void add_counts(std::span<const std::uint32_t> features, std::size_t n_rows,
                     const std::uint32_t* from, std::uint32_t* to, std::uint32_t by) const;
     std::span<const std::uint32_t> rows(const Segment& segment) const {
