@@ -45,11 +45,11 @@ bool Builder::is_large() const {
 void Builder::release(Watch& watch) {
     workers_.resize(1);
     each(2, watch, [&](std::size_t, std::size_t item, Watch&) {
-        if (item == 0) return columns_.release_lists();
+        if (item == 1) return columns_.release_lists();
         columns_.release_others();
         workers_[0]->search.release();
+        give_back_freed();
     });
-    give_back_freed();
 }
 
 void Builder::Classes::add(ClassId id, std::uint32_t n) {
@@ -450,10 +450,13 @@ void Builder::divide_features_together(const Segment& segment, const Segment& le
                         search.count_rest(listed, left, right, some, rest[item]);
                     }
                 });
-    for (std::size_t part = 1; part < n_parts; ++part) {
-        first.merge_rest(listed, left, right, rest[part]);
-        columns_.give_back_counts(rest[part]);
-    }
+    if (!long_walk) return;
+    crew_->each(listed.size(), watch, [&](std::size_t w, std::size_t item, Watch&) {
+        for (std::size_t part = 1; part < n_parts; ++part) {
+            workers_[w]->search.merge_rest(listed.subspan(item, 1), left, right, rest[part]);
+        }
+    });
+    for (std::size_t part = 1; part < n_parts; ++part) columns_.give_back_counts(rest[part]);
 }
 
 // Part by part, and the smaller side's classes counted; then all that went left of the parts so

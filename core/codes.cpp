@@ -71,18 +71,26 @@ void CodedRows::start(const double* const* x, std::size_t n, std::size_t n_featu
     grow(ranks_, capacity_ranks_, capacity_for(n * n_features));
     features_.assign(n_features, {});
     vote();
-    // Not all rows take equally long.
-    chunks_.resize(n_workers == 1 ? 1 : kChunksAWorker * n_workers);
-    for (std::size_t c = 0; c < chunks_.size(); ++c) {
-        chunks_[c] = {n * c / chunks_.size(), n * (c + 1) / chunks_.size(), 0};
-    }
+    cut_into_chunks();
     if (seen_.size() < n_workers) seen_.resize(n_workers);
     for (std::size_t w = 0; w < n_workers; ++w) start_worker(seen_[w]);
+}
+
+// Not all rows take equally long. The first chunks are far apart: a page of memory is cleared when
+// it is first written to, by each of the workers that are the first.
+void CodedRows::cut_into_chunks() {
+    const std::size_t a_worker = n_workers_ == 1 ? 1 : kChunksAWorker;
+    chunks_.resize(a_worker * n_workers_);
+    for (std::size_t c = 0; c < chunks_.size(); ++c) {
+        const std::size_t place = c % n_workers_ * a_worker + c / n_workers_;
+        chunks_[c] = {n_ * place / chunks_.size(), n_ * (place + 1) / chunks_.size(), 0};
+    }
 }
 
 void CodedRows::start_worker(Seen& seen) {
     const std::size_t n_features = features_.size(), n_words = (n_features + 63) / 64;
     seen.n_rows = 0;
+    seen.lists_end = seen.room_end = 0;
     seen.n_codes = 0;
     seen.n_values = 0;
     seen.any_listed = false;
@@ -134,21 +142,26 @@ void CodedRows::code(std::size_t c, std::size_t worker, Watch& watch) {
     if (!seen.any_listed && seen.ranked.empty()) return;
     touch_ranks(chunk);
     const std::size_t n_features = features_.size();
-    std::size_t to = chunk.begin * n_features;
     for (std::size_t row = chunk.begin; row < chunk.end; ++row) {
         // A row at a time: more at once would be waited for.
         if (row + kRowsAhead < chunk.end) fetch(x_[row + kRowsAhead], n_features);
         const std::size_t n_values = seen.n_values;
         code_ranked(seen, row);
-        if (seen.any_listed) to = code_listed(seen, row, to);
+        if (seen.any_listed) {
+            // On where the last list ended, as long as any list would fit there.
+            if (seen.lists_end + n_features > seen.room_end) {
+                seen.lists_end = row * n_features;
+                seen.room_end = chunk.end * n_features;
+            }
+            code_listed(seen, row);
+        }
         ++seen.n_rows;
         if (seen.n_values > n_values && !drop_given_up(seen)) return;
         watch.worked(n_features);
     }
 }
 
-// A page of memory is cleared when it is first written to, by each of the workers that are the
-// first: so they begin with different ones.
+// For the sake of pages again: the workers begin with different columns.
 void CodedRows::touch_ranks(const Chunk& chunk) {
     const std::span<const std::uint32_t> ranked = seen_[chunk.worker].ranked;
     const std::size_t first = ranked.size() * chunk.worker / n_workers_;
@@ -167,21 +180,20 @@ void CodedRows::code_ranked(Seen& seen, std::size_t row) {
     }
 }
 
-std::size_t CodedRows::code_listed(Seen& seen, std::size_t row, std::size_t to) {
+void CodedRows::code_listed(Seen& seen, std::size_t row) {
     const double* const x = x_[row];
-    const std::size_t first = to;
+    const std::size_t first = seen.lists_end;
     const std::uint32_t n_before = seen.n_codes;
     wide::mark_uncommon(x, features_.size(), common_.data(), seen.listed.data(),
                         seen.uncommon.data());
     for (std::size_t w = 0; w < seen.listed.size(); ++w) {
         for (std::uint64_t rest = seen.uncommon[w]; rest != 0; rest &= rest - 1) {
             const std::size_t j = 64 * w + static_cast<std::size_t>(std::countr_zero(rest));
-            places_[to++] = seen.values[j].code(bits_of(x[j]), seen.n_codes);
+            places_[seen.lists_end++] = seen.values[j].code(bits_of(x[j]), seen.n_codes);
         }
     }
-    lists_[row] = {first, to - first};
+    lists_[row] = {first, seen.lists_end - first};
     seen.n_values += seen.n_codes - n_before;
-    return to;
 }
 
 // Whether any feature is left. Where nearly every row brings a new value, there will be too many.
@@ -276,17 +288,16 @@ void CodedRows::place_listed(const Chunk& chunk, const std::uint32_t* classes,
                              std::uint32_t* counts) {
     const std::span<const std::uint32_t> place_of = seen_[chunk.worker].place_of;
     if (place_of.empty()) return;
-    std::size_t to = chunk.begin * features_.size();
     for (std::size_t row = chunk.begin; row < chunk.end; ++row) {
         const wide::List codes = lists_[row];
-        const std::size_t first = to;
+        std::size_t to = codes.first();
         for (std::size_t i = codes.first(); i < codes.first() + codes.size(); ++i) {
             const std::uint32_t place = place_of[places_[i]];
             if (place == kNowhere) continue;
             places_[to++] = place;
             ++counts[place + classes[row]];
         }
-        lists_[row] = {first, to - first};
+        lists_[row] = {codes.first(), to - codes.first()};
     }
 }
 

@@ -114,21 +114,23 @@ class CodedRows {
     // What one worker has seen.
     struct alignas(kApart) Seen {
         std::size_t n_rows = 0;
-        std::uint32_t n_codes = 0;          // of listed features
-        std::size_t n_values = 0;           // of all features
-        std::vector<ValueCodes> values;     // by feature
-        std::vector<std::uint32_t> ranked;  // features, not given up
-        std::vector<std::uint64_t> listed;  // the same for listed ones: a bit a feature
+        std::size_t lists_end = 0, room_end = 0;  // where it writes lists
+        std::uint32_t n_codes = 0;                // of listed features
+        std::size_t n_values = 0;                 // of all features
+        std::vector<ValueCodes> values;           // by feature
+        std::vector<std::uint32_t> ranked;        // features, not given up
+        std::vector<std::uint64_t> listed;        // the same for listed ones: a bit a feature
         bool any_listed = false;
         std::vector<std::uint64_t> uncommon;              // of those, in the row at hand
         std::vector<std::uint32_t> place_of;              // by code of a listed feature
         std::vector<std::vector<std::uint16_t>> rank_of;  // by ranked feature and code
     };
     void vote();
+    void cut_into_chunks();
     void start_worker(Seen& seen);
     void touch_ranks(const Chunk& chunk);
     void code_ranked(Seen& seen, std::size_t row);
-    std::size_t code_listed(Seen& seen, std::size_t row, std::size_t to);
+    void code_listed(Seen& seen, std::size_t row);
     bool drop_given_up(Seen& seen) const;
     void place_ranked(const Chunk& chunk, std::size_t feature);
     void place_listed(const Chunk& chunk, const std::uint32_t* classes, std::uint32_t* counts);

@@ -28,6 +28,13 @@ void gather_keys(const double* const* rows, std::size_t n, std::size_t first_col
 
 namespace {
 
+// A row lies anywhere in memory, and its eight values mostly on two lines of the cache.
+constexpr std::size_t kRowsAhead = 16;
+inline void fetch(const double* values) {
+    __builtin_prefetch(values);
+    __builtin_prefetch(values + 7);
+}
+
 struct Block {
     __m512i line[8];
 };
@@ -70,6 +77,7 @@ EVERTREE_WIDE void gather_keys_avx512(const double* const* rows, std::size_t n,
         for (std::size_t i = 0; i < 8; ++i) {
             // Behind the last row, the last row again.
             const double* const x = rows[row + std::min(i, count - 1)] + first_column;
+            fetch(rows[std::min(row + i + kRowsAhead, n - 1)] + first_column);
             block.line[i] = sort_keys(_mm512_maskz_loadu_epi64(used, x));
             differing = _mm512_or_si512(differing, _mm512_xor_si512(block.line[i], first));
             largest = _mm512_max_epu64(largest, block.line[i]);
