@@ -8,6 +8,7 @@ different runs are not comparable; ratios within one run are.
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import sys
@@ -26,6 +27,7 @@ from evertree import EverTree  # noqa: E402
 
 T = TypeVar("T")
 ENOUGH_SECONDS = 20.0  # after two rounds, long comparisons get no further one
+FEW_SECONDS = 4.0  # up to here, short ones go on: other people's load hits them harder
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Options:
 
     @property
     def rounds(self) -> int:
-        """How often each side repeats its job."""
+        """How often each side repeats its job at least."""
         return 1 if self.quick else 5
 
 
@@ -71,8 +73,11 @@ def fastest(
     """Let the jobs take turns; return each one's answer of its fastest repetition."""
     best: dict[str, T] = {}
     start = time.perf_counter()
-    for done in range(options.rounds):
-        if done >= 2 and time.perf_counter() - start > ENOUGH_SECONDS:
+    for done in itertools.count():
+        passed = time.perf_counter() - start
+        if done >= 2 and passed > ENOUGH_SECONDS:
+            break
+        if done >= options.rounds and (options.quick or passed > FEW_SECONDS):
             break
         for name, job in jobs.items():
             answer = job()

@@ -16,7 +16,7 @@ constexpr std::size_t kRowsAtOnce = 8192;
 
 }  // namespace
 
-void Builder::build(const Examples& examples, std::vector<Slot> rows, std::uint32_t depth,
+void Builder::build(const Examples& examples, std::span<const Slot> rows, std::uint32_t depth,
                     Plan& plan, Watch& watch) {
     plan.nodes.clear();
     plan.counts.clear();
@@ -29,7 +29,7 @@ void Builder::build(const Examples& examples, std::vector<Slot> rows, std::uint3
     const bool leaf = limits_.build_stops(plan.nodes[0].tally, depth);
     if (!leaf) plan_splits(examples, rows, depth, plan, watch);
     if (leaf) {
-        plan.rows = std::move(rows);
+        plan.rows.assign(rows.begin(), rows.end());
     } else {
         finish(plan, rows, watch);
     }
@@ -69,9 +69,11 @@ void Builder::number_classes(const Examples& examples, std::span<const Slot> row
     seen_.resize(crew_ == nullptr ? 1 : crew_->size());
     classes_.resize(rows.size());
     each_chunk(rows.size(), watch, [&](std::size_t w, std::size_t begin, std::size_t end) {
+        Classes& seen = seen_[w];
         for (std::size_t row = begin; row < end; ++row) {
-            classes_[row] = examples.label(rows[row]);
-            seen_[w].add(classes_[row], 1);
+            const ClassId id = examples.label(rows[row]);
+            classes_[row] = id;
+            seen.add(id, 1);
         }
     });
     for (std::size_t w = 1; w < seen_.size(); ++w) {

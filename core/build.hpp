@@ -33,8 +33,8 @@ class Builder {
     }
 
     // The plan's rows are `rows` in another order. `depth` is that of the subtree's root.
-    void build(const Examples& examples, std::vector<Slot> rows, std::uint32_t depth, Plan& plan,
-               Watch& watch);
+    void build(const Examples& examples, std::span<const Slot> rows, std::uint32_t depth,
+               Plan& plan, Watch& watch);
 
   private:
     struct Open {

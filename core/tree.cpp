@@ -29,17 +29,13 @@ ClassId Tree::majority(NodeId id, std::span<const std::uint32_t> rank) const {
 }
 
 void Tree::collect_rows(NodeId subtree, std::vector<Slot>& rows_out) const {
-    std::vector<NodeId> stack{subtree};
-    while (!stack.empty()) {
-        const Node& node = nodes_[stack.back()];
-        stack.pop_back();
-        if (node.is_leaf()) {
-            const auto own = rows(node);
-            rows_out.insert(rows_out.end(), own.begin(), own.end());
-        } else {
-            stack.push_back(node.right());
-            stack.push_back(node.left);
-        }
+    const auto is_right = [](NodeId id) { return id % 2 == 1; };
+    for (NodeId id = subtree;; ++id) {
+        while (!nodes_[id].is_leaf()) id = nodes_[id].left;
+        const auto own = rows(nodes_[id]);
+        rows_out.insert(rows_out.end(), own.begin(), own.end());
+        while (id != subtree && is_right(id)) id = nodes_[id].parent;
+        if (id == subtree) return;
     }
 }
 
@@ -138,22 +134,21 @@ void Tree::fill(Node& node, const PlannedNode& planned, const Plan& plan) {
     }
 }
 
-Node Tree::grow(const Plan& plan) {
+Node Tree::grow(Plan& plan) {
     Node grown;
-    // Where each planned node is put; the root stays outside until it is swapped in.
-    std::vector<NodeId> place(plan.nodes.size(), kNoNode);
+    plan.nodes[0].place = kNoNode;  // the root stays outside until it is swapped in
     try {
         for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
             const PlannedNode& planned = plan.nodes[i];
             const bool internal = planned.split.kind != Kind::leaf;
             const NodeId pair = internal ? take_pair() : kNoNode;
-            Node& node = i == 0 ? grown : nodes_[place[i]];
+            Node& node = i == 0 ? grown : nodes_[planned.place];
             if (internal) {
                 node.split = planned.split;
                 node.left = pair;
-                nodes_[pair].parent = nodes_[pair + 1].parent = place[i];
-                place[planned.left] = pair;
-                place[planned.left + 1] = pair + 1;
+                nodes_[pair].parent = nodes_[pair + 1].parent = planned.place;
+                plan.nodes[planned.left].place = pair;
+                plan.nodes[planned.left + 1].place = pair + 1;
             }
             fill(node, planned, plan);
         }

@@ -131,6 +131,7 @@ struct PlannedNode {
     std::uint32_t left = 0;                          // in Plan::nodes
     std::uint32_t begin = 0, end = 0;                // in Plan::rows
     std::uint32_t counts_begin = 0, counts_end = 0;  // in Plan::counts
+    NodeId place = kNoNode;                          // where it is grown
     bool inseparable = false;
 };
 struct Plan {
@@ -177,7 +178,7 @@ class Tree {
     std::uint32_t place_in_leaf(Slot slot) const { return places_[slot]; }
 
     // A planned subtree with its own nodes and blocks, not yet reachable.
-    Node grow(const Plan& plan);
+    Node grow(Plan& plan);
     void discard(Node& grown) noexcept;
     void replace(NodeId at, const Node& grown, const Plan& plan) noexcept;
 

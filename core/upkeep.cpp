@@ -14,6 +14,7 @@ std::uint64_t size_class(std::uint32_t built_size) {
 }
 
 constexpr std::uint32_t kMostUpdates = std::uint32_t{1} << 31;
+constexpr std::size_t kKeepRowsUpTo = 4096, kKeepPlansUpTo = 4;
 
 }  // namespace
 
@@ -39,14 +40,14 @@ void Upkeep::prepare_rebuild(const Examples& examples, Watch& watch) {
 }
 
 void Upkeep::commit() noexcept {
-    for (Rebuild& rebuild : rebuilds_) tree_.replace(rebuild.node, rebuild.grown, rebuild.plan);
-    rebuilds_.clear();
+    for (Rebuild& rebuild : rebuilds()) tree_.replace(rebuild.node, rebuild.grown, rebuild.plan);
+    forget_rebuilds();
     stats_ = work_;
 }
 
 void Upkeep::cancel(const Examples& examples) noexcept {
-    for (Rebuild& rebuild : rebuilds_) tree_.discard(rebuild.grown);
-    rebuilds_.clear();
+    for (Rebuild& rebuild : rebuilds()) tree_.discard(rebuild.grown);
+    forget_rebuilds();
     undo(examples);
 }
 
@@ -54,7 +55,7 @@ void Upkeep::cancel(const Examples& examples) noexcept {
 
 void Upkeep::start(std::span<const Change> changes) {
     changes_.assign(changes.begin(), changes.end());
-    rebuilds_.clear();
+    forget_rebuilds();
     work_ = stats_;
     for (const Change& change : changes) ++(change.is_insertion ? work_.inserts : work_.deletes);
 }
@@ -166,7 +167,7 @@ void Upkeep::repair(const Examples& examples, Watch& watch) {
         }
         const std::size_t highest = highest_of_size_class(i);
         // What was planned below the new subtree's root is planned again as a part of it.
-        while (!rebuilds_.empty() && rebuilds_.back().touched > highest) rebuilds_.pop_back();
+        while (n_rebuilds_ > 0 && rebuilds().back().touched > highest) --n_rebuilds_;
         plan_rebuild(examples, highest, watch);
         const std::uint32_t depth = touched_[highest].depth;
         do ++i;
@@ -233,20 +234,32 @@ std::size_t Upkeep::highest_of_size_class(std::size_t touched) const {
 
 void Upkeep::plan_rebuild(const Examples& examples, std::size_t touched, Watch& watch) {
     const Touched& at = touched_[touched];
-    Rebuild rebuild{at.node, touched, {}, {}};
-    std::vector<Slot> rows;
-    rows.reserve(static_cast<std::size_t>(tree_[at.node].tally.size));
-    tree_.collect_rows(at.node, rows);
+    if (n_rebuilds_ == rebuilds_.size()) rebuilds_.emplace_back();
+    Rebuild& rebuild = rebuilds_[n_rebuilds_];
+    rebuild.node = at.node;
+    rebuild.touched = touched;
+    rows_.clear();
+    rows_.reserve(static_cast<std::size_t>(tree_[at.node].tally.size));
+    tree_.collect_rows(at.node, rows_);
     ++work_.rebuilds;
-    work_.rows_rebuilt += rows.size();
-    builder_.build(examples, std::move(rows), at.depth, rebuild.plan, watch);
-    rebuilds_.push_back(std::move(rebuild));
+    work_.rows_rebuilt += rows_.size();
+    builder_.build(examples, rows_, at.depth, rebuild.plan, watch);
+    ++n_rebuilds_;
+    if (rows_.size() > kKeepRowsUpTo) rows_ = {};
+}
+
+void Upkeep::forget_rebuilds() noexcept {
+    n_rebuilds_ = 0;
+    if (rebuilds_.size() > kKeepPlansUpTo) rebuilds_.resize(kKeepPlansUpTo);
+    for (Rebuild& rebuild : rebuilds_) {
+        if (rebuild.plan.rows.size() > kKeepRowsUpTo) rebuild.plan = {};
+    }
 }
 
 void Upkeep::grow_rebuilds() {
     std::size_t n_grown = 0;
     try {
-        for (; n_grown < rebuilds_.size(); ++n_grown) {
+        for (; n_grown < n_rebuilds_; ++n_grown) {
             rebuilds_[n_grown].grown = tree_.grow(rebuilds_[n_grown].plan);
         }
     } catch (...) {

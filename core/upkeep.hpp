@@ -91,6 +91,8 @@ class Upkeep {
     std::size_t highest_of_size_class(std::size_t touched) const;
     void plan_rebuild(const Examples& examples, std::size_t touched, Watch& watch);
     void grow_rebuilds();
+    std::span<Rebuild> rebuilds() { return {rebuilds_.data(), n_rebuilds_}; }
+    void forget_rebuilds() noexcept;
 
     Limits limits_;
     std::vector<Kind> kinds_;
@@ -102,7 +104,9 @@ class Upkeep {
     std::vector<Change> changes_;   // in the order of the leaves, once routed
     std::vector<Touched> touched_;  // preorder, left before right
     std::vector<Touched> to_route_;
-    std::vector<Rebuild> rebuilds_;
+    std::vector<Rebuild> rebuilds_;  // the first of them; small plans are kept for their memory
+    std::size_t n_rebuilds_ = 0;
+    std::vector<Slot> rows_;  // of the subtree to be rebuilt
     Stats work_;
 };
 

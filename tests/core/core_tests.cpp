@@ -165,7 +165,7 @@ void failing_allocations() {
     for (const double epsilon : {Limits::kCertifiedRule, 0.3}) {
         Limits limits;
         limits.epsilon = epsilon;
-        const std::vector<Step> steps = plan_steps(limits, 60);
+        const std::vector<Step> steps = plan_steps(limits, 160);
         for (std::size_t n = 1; n <= steps.size() && failures < 10; ++n) {
             long chance = 0;
             while (survives_failure(limits, std::span(steps).first(n), chance)) ++chance;
