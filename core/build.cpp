@@ -34,22 +34,22 @@ void Builder::build(const Examples& examples, std::span<const Slot> rows, std::u
         finish(plan, rows, watch);
     }
     for (ClassCount& c : plan.counts) c.label = class_ids_[c.label];
+    // Without the others: to take memory from several, the system has to stop them all.
+    crew_ = nullptr;
+    crew.reset();
     // A large rebuild must not leave its scratch behind for a million small ones.
-    if (is_large()) release(watch);
+    if (is_large()) release();
 }
 
 bool Builder::is_large() const {
     return classes_.size() * columns_.kinds.size() > kKeepScratchUpTo;
 }
 
-void Builder::release(Watch& watch) {
+void Builder::release() {
+    columns_.release();
     workers_.resize(1);
-    each(2, watch, [&](std::size_t, std::size_t item, Watch&) {
-        if (item == 1) return columns_.release_lists();
-        columns_.release_others();
-        workers_[0]->search.release();
-        give_back_freed();
-    });
+    workers_[0]->search.release();
+    give_back_freed();
 }
 
 void Builder::Classes::add(ClassId id, std::uint32_t n) {

@@ -78,7 +78,7 @@ class Builder {
     void count_classes(Worker& worker, std::uint32_t begin, std::uint32_t end) const;
     void plan_children(Worker& worker, Plan& plan, const Open& parent, std::uint32_t middle);
     void finish(Plan& plan, std::span<const Slot> rows, Watch& watch);
-    void release(Watch& watch);
+    void release();
 
     // With a crew: do_this(worker, item, watch) for each item, by whichever worker is free.
     template <typename Do>

@@ -81,10 +81,12 @@ void Columns::make_inverses(std::size_t n_rows) {
     }
 }
 
-void Columns::release_others() {
-    n_inverses = capacity_x_ = capacity_tags_ = capacity_rows_ = capacity_goes_left_ = 0;
+void Columns::release() {
+    n_inverses = capacity_x_ = capacity_tags_ = capacity_rows_ = capacity_goes_left_ =
+        capacity_sorted_ = 0;
     rows = {};
     goes_left = {};
+    sorted = {};
     coded.release();
     x = {};
     tags = {};
@@ -93,11 +95,6 @@ void Columns::release_others() {
     counts_free_.clear();
     counts_blocks_.clear();
     counts_block_size_ = 0;
-}
-
-void Columns::release_lists() {
-    capacity_sorted_ = 0;
-    sorted = {};
 }
 
 bool Columns::counting_pays(const Column& column, std::size_t n_rows) const {

@@ -49,9 +49,7 @@ struct Columns {
                 std::size_t end);
     void number_rows(std::size_t begin, std::size_t end);
     void tag_rows(std::size_t begin, std::size_t end);
-    // In two parts, for it takes the system a while.
-    void release_lists();
-    void release_others();
+    void release();
 
     std::uint32_t* elements(std::size_t feature) const { return sorted.get() + feature * n; }
     double value_at(std::size_t feature, std::uint32_t position) const {

@@ -70,7 +70,7 @@ class Crew {
     // The steps of a build are short: whoever falls asleep between them is woken too late.
     template <typename T>
     static void wait_while(const std::atomic<T>& value, T old) {
-        constexpr int patience = 300;  // some tenths of a millisecond at most
+        constexpr int patience = 2500;  // about a millisecond
         for (int i = 0; i < patience && value == old; ++i) std::this_thread::yield();
         value.wait(old);
     }
