@@ -428,8 +428,7 @@ void Builder::divide_features_together(const Segment& segment, const Segment& le
     SplitSearch& first = workers_[0]->search;
     const auto [listed, others] = first.shares(first.features(segment));
     const Segment& smaller = left.size() <= right.size() ? left : right;
-    const bool counts = left.counts != nullptr || right.counts != nullptr;
-    const bool long_walk = counts && !listed.empty() && smaller.size() >= kRowsAtOnce;
+    const bool long_walk = first.walk_is_long(listed, left, right);
     const std::size_t n_parts = long_walk ? crew_->size() : 1;
     const auto part_begin = [&](std::size_t part) {
         return static_cast<std::uint32_t>(smaller.begin + smaller.size() * part / n_parts);
@@ -487,7 +486,7 @@ void Builder::divide_rows_together(const Segment& segment, const Candidate& spli
         std::copy(right, right_end, middle);
     }
     Worker& first = *workers_[0];
-    for (std::size_t w = 1; w < workers_.size(); ++w) {
+    for (std::size_t w = 1; w < crew_->size(); ++w) {
         for (std::size_t c = 0; c < first.class_counts.size(); ++c) {
             first.class_counts[c] += std::exchange(workers_[w]->class_counts[c], 0);
         }

@@ -9,6 +9,7 @@ namespace evertree {
 namespace {
 
 constexpr std::size_t kCountsARow = 32;  // subtracted in the time of what a row lists
+constexpr std::size_t kLongWalk = 8192;  // rows
 
 }  // namespace
 
@@ -158,6 +159,14 @@ void SplitSearch::divide_counts(std::span<const std::uint32_t> features, const S
         add_counts(features, larger.size(), smaller.counts, larger.counts, ~0u);
     }
     watch.worked(n_counts + features.size() * some.size());
+}
+
+bool SplitSearch::walk_is_long(std::span<const std::uint32_t> listed, const Segment& left,
+                               const Segment& right) const {
+    if (left.counts == nullptr && right.counts == nullptr) return false;
+    const std::size_t n_rows = std::min(left.size(), right.size());
+    const std::size_t n_counts = count_of(listed, std::max(left.size(), right.size()));
+    return n_counts > 0 && n_rows >= kLongWalk && n_rows >= 4 * n_counts / kCountsARow;
 }
 
 void SplitSearch::count_rest(std::span<const std::uint32_t> features, const Segment& left,

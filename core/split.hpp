@@ -98,6 +98,9 @@ class SplitSearch {
                       Segment& left, bool search_left, Segment& right, bool search_right);
     void divide_counts(std::span<const std::uint32_t> features, const Segment& left,
                        const Segment& right, Watch& watch) const;
+    // Whether counting those that rows list is worth sharing, with counts to be merged.
+    bool walk_is_long(std::span<const std::uint32_t> listed, const Segment& left,
+                      const Segment& right) const;
     // The same by several: one as if the smaller side had some of its rows only, the others count
     // the rest into blocks of their own, which are then merged.
     void divide_counts(std::span<const std::uint32_t> features, const Segment& left,
