@@ -149,7 +149,7 @@ void Builder::plan_alone(Worker& worker, Plan& plan, Watch& watch) {
     const auto divide = [&](const Segment& segment, const Candidate& split, bool search_left,
                             bool search_right, Segment& left, Segment& right) {
         search.divide(segment, split, search_left, search_right, left, right, watch);
-        const Segment& smaller = left.size() <= right.size() ? left : right;
+        const Segment& smaller = by_size(left, right).smaller;
         count_classes(worker, smaller.begin, smaller.end);
     };
     while (!worker.open.empty()) {
@@ -302,8 +302,13 @@ Segment Builder::load_together(Watch& watch) {
                 });
     settle_sorting();
     const Segment whole = workers_[0]->search.open();
-    if (whole.counts == nullptr) return whole;
-    std::vector<std::uint32_t*> counts(crew_->size(), whole.counts);
+    if (whole.counts != nullptr) count_together(whole.counts, watch);
+    return whole;
+}
+
+// Each worker into a block of its own.
+void Builder::count_together(std::uint32_t* all, Watch& watch) {
+    std::vector<std::uint32_t*> counts(crew_->size(), all);
     for (std::size_t w = 1; w < counts.size(); ++w) counts[w] = columns_.take_counts();
     crew_->each(counts.size(), watch, [&](std::size_t, std::size_t item, Watch&) {
         std::fill_n(counts[item], columns_.counts_size, 0u);
@@ -313,10 +318,9 @@ Segment Builder::load_together(Watch& watch) {
                     count_chunk(chunk, counts[w], own_watch);
                 });
     for (std::size_t w = 1; w < counts.size(); ++w) {
-        for (std::size_t c = 0; c < columns_.counts_size; ++c) counts[0][c] += counts[w][c];
+        for (std::size_t c = 0; c < columns_.counts_size; ++c) all[c] += counts[w][c];
         columns_.give_back_counts(counts[w]);
     }
-    return whole;
 }
 
 void Builder::plan_together(Plan& plan, Watch& watch) {
@@ -426,8 +430,9 @@ void Builder::divide_together(const Segment& segment, const Candidate& split, bo
 void Builder::divide_features_together(const Segment& segment, const Segment& left,
                                        const Segment& right, Watch& watch) {
     SplitSearch& first = workers_[0]->search;
-    const auto [listed, others] = first.shares(first.features(segment));
-    const Segment& smaller = left.size() <= right.size() ? left : right;
+    const SplitSearch::Shares shares = first.shares(first.features(segment));
+    const std::span<const std::uint32_t> listed = shares.listed, others = shares.others;
+    const Segment& smaller = by_size(left, right).smaller;
     const bool long_walk = first.walk_is_long(listed, left, right);
     const std::size_t n_parts = long_walk ? crew_->size() : 1;
     const auto part_begin = [&](std::size_t part) {

@@ -20,6 +20,7 @@
 #include "crew.hpp"
 #include "examples.hpp"
 #include "limits.hpp"
+#include "memory.hpp"
 #include "split.hpp"
 #include "tree.hpp"
 
@@ -88,6 +89,7 @@ class Builder {
     void each_chunk(std::size_t n, Watch& watch, Do do_this);
     void hire(std::size_t n_workers);
     Segment load_together(Watch& watch);
+    void count_together(std::uint32_t* counts, Watch& watch);
     void plan_together(Plan& plan, Watch& watch);
     void plan_subtree(Worker& worker, const Plan& plan, Subtree& subtree, Watch& watch);
     static void append(Plan& plan, const Subtree& subtree);

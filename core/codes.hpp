@@ -15,7 +15,6 @@
 #include <span>
 #include <vector>
 
-#include "crew.hpp"
 #include "memory.hpp"
 #include "watch.hpp"
 #include "wide/wide.hpp"

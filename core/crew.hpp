@@ -21,10 +21,6 @@
 
 namespace evertree {
 
-// What different workers write lies so far apart, in bytes, that they do not take the same line of
-// the cache from each other.
-inline constexpr std::size_t kApart = 128;
-
 class Crew {
   public:
     // Fewer than n_workers if the system refuses threads.

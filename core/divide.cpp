@@ -138,15 +138,13 @@ void SplitSearch::begin_counts(const Segment& segment, std::span<const std::uint
 
 void SplitSearch::divide_counts(std::span<const std::uint32_t> features, const Segment& left,
                                 const Segment& right, Watch& watch) const {
-    const Segment& smaller = left.size() <= right.size() ? left : right;
-    divide_counts(features, left, right, rows(smaller), watch);
+    divide_counts(features, left, right, rows(by_size(left, right).smaller), watch);
 }
 
 void SplitSearch::divide_counts(std::span<const std::uint32_t> features, const Segment& left,
                                 const Segment& right, std::span<const std::uint32_t> some,
                                 Watch& watch) const {
-    const Segment &smaller = left.size() <= right.size() ? left : right,
-                  &larger = left.size() <= right.size() ? right : left;
+    const auto [smaller, larger] = by_size(left, right);
     const std::size_t n_counts = larger.counts == nullptr ? 0 : count_of(features, larger.size());
     const bool few_rows = some.size() < n_counts / kCountsARow;
     if (larger.counts == nullptr) {
@@ -164,21 +162,20 @@ void SplitSearch::divide_counts(std::span<const std::uint32_t> features, const S
 bool SplitSearch::walk_is_long(std::span<const std::uint32_t> listed, const Segment& left,
                                const Segment& right) const {
     if (left.counts == nullptr && right.counts == nullptr) return false;
-    const std::size_t n_rows = std::min(left.size(), right.size());
-    const std::size_t n_counts = count_of(listed, std::max(left.size(), right.size()));
-    return n_counts > 0 && n_rows >= kLongWalk && n_rows >= 4 * n_counts / kCountsARow;
+    const auto [smaller, larger] = by_size(left, right);
+    const std::size_t n_counts = count_of(listed, larger.size());
+    return n_counts > 0 && smaller.size() >= std::max(kLongWalk, 4 * n_counts / kCountsARow);
 }
 
 void SplitSearch::count_rest(std::span<const std::uint32_t> features, const Segment& left,
                              const Segment& right, std::span<const std::uint32_t> rest,
                              std::uint32_t* counts) const {
-    count(features, std::max(left.size(), right.size()), rest, counts);
+    count(features, by_size(left, right).larger.size(), rest, counts);
 }
 
 void SplitSearch::merge_rest(std::span<const std::uint32_t> features, const Segment& left,
                              const Segment& right, const std::uint32_t* counts) const {
-    const Segment &smaller = left.size() <= right.size() ? left : right,
-                  &larger = left.size() <= right.size() ? right : left;
+    const auto [smaller, larger] = by_size(left, right);
     if (smaller.counts != nullptr) add_counts(features, smaller.size(), counts, smaller.counts, 1);
     if (larger.counts != nullptr) add_counts(features, larger.size(), counts, larger.counts, ~0u);
 }

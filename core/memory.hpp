@@ -25,6 +25,10 @@
 
 namespace evertree {
 
+// What different threads write lies so far apart, in bytes, that they do not take the same line of
+// the cache from each other.
+inline constexpr std::size_t kApart = 128;
+
 // Room for n elements: arrays for few grow in steps, those for many take what they need.
 inline std::size_t capacity_for(std::size_t n) { return n < 65536 ? std::bit_ceil(n) : n; }
 

@@ -175,12 +175,12 @@ Candidate SplitSearch::best(Segment& segment, std::span<const ClassCount> counts
     return best;
 }
 
-// A list of its own for the segment: so far it shares one with the other side of its parent.
 std::size_t SplitSearch::cost(std::uint32_t entry, const Segment& segment) const {
     if (!pays(entry, segment.size())) return segment.size();
     return std::size_t{columns_.columns[entry & ~kCounted].n_values} * columns_.n_classes;
 }
 
+// A list of its own for the segment: so far it shares one with the other side of its parent.
 std::span<std::uint32_t> SplitSearch::open_features(Segment& segment) {
     // Segments are searched last in, first out: behind this one's list there is nothing alive.
     const std::uint32_t from = segment.features_at, n = segment.n_features;

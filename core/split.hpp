@@ -33,6 +33,12 @@ struct Segment {
 
     std::uint32_t size() const { return end - begin; }
 };
+struct BySize {
+    const Segment &smaller, &larger;
+};
+inline BySize by_size(const Segment& left, const Segment& right) {
+    return left.size() <= right.size() ? BySize{left, right} : BySize{right, left};
+}
 
 struct Candidate {
     Split split;  // its value is set when the search is over
@@ -98,9 +104,6 @@ class SplitSearch {
                       Segment& left, bool search_left, Segment& right, bool search_right);
     void divide_counts(std::span<const std::uint32_t> features, const Segment& left,
                        const Segment& right, Watch& watch) const;
-    // Whether counting those that rows list is worth sharing, with counts to be merged.
-    bool walk_is_long(std::span<const std::uint32_t> listed, const Segment& left,
-                      const Segment& right) const;
     // The same by several: one as if the smaller side had some of its rows only, the others count
     // the rest into blocks of their own, which are then merged.
     void divide_counts(std::span<const std::uint32_t> features, const Segment& left,
@@ -111,6 +114,9 @@ class SplitSearch {
                     std::uint32_t* counts) const;
     void merge_rest(std::span<const std::uint32_t> features, const Segment& left,
                     const Segment& right, const std::uint32_t* counts) const;
+    // Whether that pays for those that rows list.
+    bool walk_is_long(std::span<const std::uint32_t> listed, const Segment& left,
+                      const Segment& right) const;
     // Room for a list, free between the steps.
     std::uint32_t* spare() const { return spare_.get(); }
     // A segment is done: what it held is free again.
