@@ -134,7 +134,8 @@ void Builder::bring_in(const Examples& examples, std::span<const Slot> rows, Wat
 }
 
 void Builder::hire(std::size_t n_workers) {
-    while (workers_.size() < n_workers) workers_.push_back(std::make_unique<Worker>(columns_));
+    while (workers_.size() < n_workers)
+        workers_.push_back(std::make_unique<Worker>(columns_, limits_));
     for (std::size_t w = 0; w < n_workers; ++w) {
         workers_[w]->search.reserve();
         workers_[w]->class_counts.assign(class_ids_.size(), 0);
@@ -155,7 +156,14 @@ void Builder::plan_alone(Worker& worker, Plan& plan, Watch& watch) {
     while (!worker.open.empty()) {
         const Open open = worker.open.back();
         worker.open.pop_back();
-        plan_node(worker, plan, open, best_of, divide);
+        const PlannedNode& node = plan.nodes[open.node];
+        if (FewRows::can_plan(columns_, search.features(open.segment), open.segment.size(),
+                              node.counts_end - node.counts_begin)) {
+            worker.few.plan(columns_, search, open.segment, plan, open.node, open.depth, watch);
+            search.close(open.segment);
+        } else {
+            plan_node(worker, plan, open, best_of, divide);
+        }
     }
 }
 

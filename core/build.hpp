@@ -19,6 +19,7 @@
 #include "columns.hpp"
 #include "crew.hpp"
 #include "examples.hpp"
+#include "few.hpp"
 #include "limits.hpp"
 #include "memory.hpp"
 #include "split.hpp"
@@ -30,7 +31,7 @@ class Builder {
   public:
     Builder(const Limits& limits, std::span<const Kind> kinds, std::size_t n_workers)
         : limits_(limits), n_workers_(n_workers), columns_(kinds) {
-        workers_.push_back(std::make_unique<Worker>(columns_));
+        workers_.push_back(std::make_unique<Worker>(columns_, limits_));
     }
 
     // The plan's rows are `rows` in another order. `depth` is that of the subtree's root.
@@ -44,8 +45,9 @@ class Builder {
         Segment segment;
     };
     struct alignas(kApart) Worker {
-        explicit Worker(Columns& columns) : search(columns) {}
+        Worker(Columns& columns, const Limits& limits) : search(columns), few(limits) {}
         SplitSearch search;
+        FewRows few;
         std::vector<Open> open;
         std::vector<std::uint32_t> class_counts;  // by number; zero between nodes
     };

@@ -7,17 +7,11 @@
 
 namespace evertree {
 
-namespace {
-
-// The threshold between two neighbouring values: their midpoint, correctly rounded, or the lower
-// one where the midpoint is not below the upper.
 double midpoint(double low, double high) {
     double middle = (low + high) / 2;
     if (!std::isfinite(middle)) middle = low / 2 + high / 2;
     return (middle < high ? middle : low) + 0.0;  // never -0.0
 }
-
-}  // namespace
 
 // The rounding of scores in single precision, several times over.
 float SplitSearch::doubt(const Segment& segment) {

@@ -40,6 +40,10 @@ inline BySize by_size(const Segment& left, const Segment& right) {
     return left.size() <= right.size() ? BySize{left, right} : BySize{right, left};
 }
 
+// The threshold between two neighbouring values: their midpoint, correctly rounded, or the lower
+// one where the midpoint is not below the upper.
+double midpoint(double low, double high);
+
 struct Candidate {
     Split split;  // its value is set when the search is over
     Sides sides;
@@ -119,6 +123,8 @@ class SplitSearch {
                       const Segment& right) const;
     // Room for a list, free between the steps.
     std::uint32_t* spare() const { return spare_.get(); }
+    // Counted features are sorted where counting no longer pays. False if one has one value only.
+    bool to_sorted(std::uint32_t feature, const Segment& segment, Watch& watch);
     // A segment is done: what it held is free again.
     void close(const Segment& segment) { columns_.give_back_counts(segment.counts); }
 
@@ -167,7 +173,6 @@ class SplitSearch {
     template <typename Cut>
     bool search_counted_categories(Search<Cut>& search) const;
 
-    bool to_sorted(std::uint32_t feature, const Segment& segment, Watch& watch);
     std::uint32_t missing_begin(std::uint32_t feature, const Segment& segment) const;
     void mark_left_counted(const Candidate& split, std::uint32_t begin, std::uint32_t end);
     void mark_left_sorted(const Segment& segment, const Candidate& split, std::uint32_t begin,

@@ -11,8 +11,8 @@
 
 #define EVERTREE_WIDE                                                           \
     __attribute__((                                                             \
-        target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vpopcntdq," \
-               "bmi2,popcnt")))
+        target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2," \
+               "avx512vpopcntdq,bmi,bmi2,popcnt")))
 
 namespace evertree::wide {
 

@@ -144,6 +144,45 @@ class Divider {
     alignas(64) std::uint64_t bits_[8];
 };
 
+// ---- few.cpp: few rows of two classes, for processors that have it ------------------------------
+
+// An element of a sorted feature again, in half the space: its row's flag fits a register.
+namespace few {
+using Element = std::uint16_t;
+inline constexpr Element kNewValue = 1 << 15, kClassOne = 1 << 14, kRow = (1 << 11) - 1;
+inline constexpr std::size_t kMostRows = kRow + 1;
+inline constexpr std::size_t kLanes = 32;  // elements that may be read or written behind the end
+
+bool is_there();
+
+// Some of many lists, which are `stride` elements apart: the part from `begin` on, of n elements.
+struct Lists {
+    Element* first;
+    std::size_t stride;
+    const std::uint16_t* which;
+    std::size_t n_lists;
+    std::uint32_t begin, n;
+
+    Element* list(std::size_t i) const { return first + which[i] * stride + begin; }
+};
+// The rough score of each cut, one list after the other, kMostRows apart; negative where it is not
+// between different values. It is (ones_left * n - ones * left)^2 / (left * right), within 1e-6 of
+// itself. The best of all, and for each list whether it has any cut.
+float score_cuts(const Lists& lists, std::uint32_t ones, float* scores, std::uint8_t* has_cuts);
+// The cuts of one list that reach a score, in order: how many, and where.
+std::uint32_t cuts_that_reach(const float* scores, std::uint32_t n, float score,
+                              std::uint16_t* cuts);
+// How many of the first elements are of class one.
+std::uint32_t count_ones(const Element* list, std::uint32_t n);
+
+// Divides lists stably into others, as Divider does; a side that is not wanted has no place.
+struct Sides {
+    Element *left, *right;  // of list 0, or null
+};
+void divide(const Lists& lists, const std::uint64_t* goes_left, std::size_t n_rows,
+            const Sides& to);
+}  // namespace few
+
 // For tests: without, the plain versions are used on every machine.
 void use_avx512(bool use);
 

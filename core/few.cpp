@@ -1,0 +1,229 @@
+#include "few.hpp"
+
+#include <algorithm>
+
+namespace evertree {
+
+namespace {
+
+// While there are more rows, features stay counted if most of them are.
+constexpr std::uint32_t kFewer = 512;
+// What is rough about a score, several times over.
+constexpr float kDoubt = 4e-6f;
+
+bool is_counted(std::uint32_t entry) { return (entry & SplitSearch::kCounted) != 0; }
+
+Tally tally(std::uint64_t n, std::uint64_t ones) {
+    return {n, ones * ones + (n - ones) * (n - ones)};
+}
+
+}  // namespace
+
+bool FewRows::can_plan(const Columns& columns, std::span<const std::uint32_t> features,
+                       std::uint32_t n_rows, std::size_t n_classes) {
+    if (n_rows > wide::few::kMostRows || n_classes != 2 || !wide::few::is_there()) return false;
+    const auto n_counted = std::count_if(features.begin(), features.end(), is_counted);
+    if (n_rows > kFewer && 2 * static_cast<std::size_t>(n_counted) > features.size()) return false;
+    return std::none_of(features.begin(), features.end(), [&](std::uint32_t entry) {
+        const std::uint32_t feature = entry & ~SplitSearch::kCounted;
+        return columns.kinds[feature] == Kind::categorical || columns.columns[feature].any_missing;
+    });
+}
+
+void FewRows::plan(Columns& columns, SplitSearch& search, const Segment& segment, Plan& plan,
+                   std::uint32_t node, std::uint32_t depth, Watch& watch) {
+    const ClassCount* const counts = plan.counts.data() + plan.nodes[node].counts_begin;
+    classes_ = {counts[0].label, counts[1].label};
+    load(columns, search, segment, watch);
+    const auto n_lists = static_cast<std::uint32_t>(features_.size());
+    open_.assign(1, {node, depth, 0, segment.size(), counts[1].count, 0, n_lists, 0});
+    while (!open_.empty()) {
+        const Open open = open_.back();
+        open_.pop_back();
+        plan_node(open, plan);
+        watch.worked(open.n * open.n_lists);
+    }
+}
+
+// ---- loading ------------------------------------------------------------------------------------
+
+void FewRows::load(Columns& columns, SplitSearch& search, const Segment& segment, Watch& watch) {
+    const std::uint32_t n = segment.size();
+    const std::span<const std::uint32_t> entries = search.features(segment);
+    stride_ = (n + 1 + wide::few::kLanes) / wide::few::kLanes * wide::few::kLanes;
+    const std::size_t wanted = capacity_for(stride_ * entries.size() + 2 * wide::few::kLanes);
+    if (capacity_lists_ < wanted) {
+        capacity_lists_ = 0;
+        for (Buffer<Element>& elements : elements_) elements = Buffer<Element>(wanted);
+        capacity_lists_ = wanted;
+    }
+    grow(scores_, capacity_scores_, capacity_for(wide::few::kMostRows * (entries.size() + 1)));
+    has_cuts_.resize(entries.size());
+    features_.clear();
+    which_.clear();
+    for (const std::uint32_t entry : entries) {
+        const std::uint32_t feature = entry & ~SplitSearch::kCounted;
+        if (is_counted(entry) && !search.to_sorted(feature, segment, watch)) continue;
+        which_.push_back(static_cast<std::uint16_t>(features_.size()));
+        features_.push_back(feature);
+    }
+    order_ = columns.rows.get();
+    rows_.assign(order_ + segment.begin, order_ + segment.end);
+    x_.resize(n);
+    // The tags have done their work, and tell the new numbers.
+    for (std::uint32_t i = 0; i < n; ++i) {
+        const std::uint32_t row = rows_[i];
+        x_[i] = columns.x[row];
+        columns.tags[row] = i | (columns.classes[row] == classes_[1] ? wide::few::kClassOne : 0u);
+    }
+    for (std::size_t list = 0; list < features_.size(); ++list) {
+        const std::uint32_t* const from = columns.elements(features_[list]) + segment.begin;
+        Element* const to = elements_[0].get() + list * stride_;
+        for (std::uint32_t i = 0; i < n; ++i) {
+            const std::uint32_t is_new = (from[i] & element::kNewValue) >> 16;
+            to[i] = static_cast<Element>(columns.tags[from[i] & element::kRow] | is_new);
+        }
+    }
+}
+
+// ---- planning -----------------------------------------------------------------------------------
+
+void FewRows::plan_node(Open open, Plan& plan) {
+    if (open.n_lists == 0) {
+        plan.nodes[open.node].inseparable = true;
+        return;
+    }
+    const Element* const any = list(open, which_[open.lists_at]);
+    const Cut cut = best_cut(open);
+    if (!cut.found) {
+        plan.nodes[open.node].inseparable = true;
+        return put_rows(any, open.n, plan.nodes[open.node].begin);
+    }
+    plan.nodes[open.node].split = split_at(open, cut);
+    plan_children(open, cut, plan);
+}
+
+// Lists without a cut are dropped for everything below.
+FewRows::Cut FewRows::best_cut(Open& open) {
+    which_.resize(open.lists_at + open.n_lists);  // behind, there is nothing alive
+    const wide::few::Lists lists{elements_[open.place].get(),
+                                 stride_,
+                                 which_.data() + open.lists_at,
+                                 open.n_lists,
+                                 open.begin,
+                                 open.n};
+    const float best_score =
+        wide::few::score_cuts(lists, open.ones, scores_.get(), has_cuts_.data());
+    const float to_reach = best_score * (1 - kDoubt);
+    const std::uint32_t n_lists = open.n_lists, from = open.lists_at;
+    open.lists_at = from + n_lists;
+    open.n_lists = 0;
+    which_.resize(from + 2 * n_lists);
+    Cut best;
+    for (std::uint32_t l = 0; l < n_lists; ++l) {
+        if (has_cuts_[l] == 0) continue;
+        which_[open.lists_at + open.n_lists++] = which_[from + l];
+        const std::uint32_t n_cuts = wide::few::cuts_that_reach(
+            scores_.get() + l * wide::few::kMostRows, open.n, to_reach, cuts_.data());
+        for (std::uint32_t c = 0; c < n_cuts; ++c)
+            consider(best, open, which_[from + l], cuts_[c] + 1u);
+    }
+    return best;
+}
+
+// Exactly: what is compared is excess^2 / (left * right), and all of it fits.
+void FewRows::consider(Cut& best, const Open& open, std::uint32_t of_list,
+                       std::uint32_t left) const {
+    const std::uint32_t ones_left = wide::few::count_ones(list(open, of_list), left);
+    const std::int64_t excess = std::int64_t{ones_left} * open.n - std::int64_t{open.ones} * left;
+    const std::int64_t sides = std::int64_t{left} * (open.n - left);
+    const std::int64_t best_sides = std::int64_t{best.left} * (open.n - best.left);
+    if (best.found && excess * excess * best_sides <= best.excess * best.excess * sides) return;
+    best = {of_list, left, ones_left, excess, true};
+}
+
+Split FewRows::split_at(const Open& open, const Cut& cut) const {
+    const Element* const elements = list(open, cut.list);
+    const std::uint32_t feature = features_[cut.list];
+    const auto value = [&](std::uint32_t at) {
+        return x_[elements[at] & wide::few::kRow][feature];
+    };
+    return {midpoint(value(cut.left - 1), value(cut.left)), feature, Kind::real,
+            2 * cut.left >= open.n};
+}
+
+void FewRows::plan_children(const Open& open, const Cut& cut, Plan& plan) {
+    const std::uint32_t n_right = open.n - cut.left, ones_right = open.ones - cut.ones_left;
+    const auto id = static_cast<std::uint32_t>(plan.nodes.size());
+    PlannedNode& parent = plan.nodes[open.node];
+    PlannedNode left, right;
+    left.tally = tally(cut.left, cut.ones_left);
+    right.tally = tally(n_right, ones_right);
+    parent.left = id;
+    parent.floor = mass(Sides{left.tally, right.tally});
+    left.begin = parent.begin;
+    left.end = right.begin = parent.begin + cut.left;
+    right.end = parent.end;
+    plan_counts(left, cut.ones_left, plan);
+    plan_counts(right, ones_right, plan);
+    plan.nodes.push_back(left);
+    plan.nodes.push_back(right);
+    const bool search_left = !limits_.build_stops(left.tally, open.depth + 1);
+    const bool search_right = !limits_.build_stops(right.tally, open.depth + 1);
+    const Element* const elements = list(open, cut.list);
+    if (!search_left) put_rows(elements, cut.left, left.begin);
+    if (!search_right) put_rows(elements + cut.left, n_right, right.begin);
+    if (!search_left && !search_right) return;
+    const std::size_t place = 1 - open.place;
+    const std::uint32_t right_begin = search_left ? open.begin + cut.left : open.begin;
+    Element* const to = elements_[place].get();
+    const wide::few::Lists lists{elements_[open.place].get(),
+                                 stride_,
+                                 which_.data() + open.lists_at,
+                                 open.n_lists,
+                                 open.begin,
+                                 open.n};
+    wide::few::divide(
+        lists, mark_left(open, cut).data(), rows_.size(),
+        {search_left ? to + open.begin : nullptr, search_right ? to + right_begin : nullptr});
+    const Open on_left{id,           open.depth + 1, open.begin,
+                       cut.left,     cut.ones_left,  open.lists_at,
+                       open.n_lists, place};
+    const Open on_right{id + 1,     open.depth + 1, right_begin,  n_right,
+                        ones_right, open.lists_at,  open.n_lists, place};
+    // The smaller side first, as everywhere.
+    const bool left_first = cut.left <= n_right;
+    if (left_first && search_right) open_.push_back(on_right);
+    if (search_left) open_.push_back(on_left);
+    if (!left_first && search_right) open_.push_back(on_right);
+}
+
+void FewRows::plan_counts(PlannedNode& node, std::uint32_t ones, Plan& plan) const {
+    const std::uint32_t zeros = node.end - node.begin - ones;
+    node.counts_begin = static_cast<std::uint32_t>(plan.counts.size());
+    if (zeros > 0) plan.counts.push_back({classes_[0], zeros});
+    if (ones > 0) plan.counts.push_back({classes_[1], ones});
+    node.counts_end = static_cast<std::uint32_t>(plan.counts.size());
+}
+
+// Bits by row. Those of other nodes' rows do not matter, so it is enough to go through the smaller
+// side.
+FewRows::Bits FewRows::mark_left(const Open& open, const Cut& cut) const {
+    const bool left_smaller = 2 * cut.left <= open.n;
+    const Element* const elements = list(open, cut.list);
+    Bits bits;
+    bits.fill(left_smaller ? 0 : ~std::uint64_t{0});
+    const Element* const begin = elements + (left_smaller ? 0 : cut.left);
+    const Element* const end = elements + (left_smaller ? cut.left : open.n);
+    for (const Element* e = begin; e != end; ++e) {
+        const std::uint32_t row = *e & wide::few::kRow;
+        bits[row / 64] ^= std::uint64_t{1} << row % 64;
+    }
+    return bits;
+}
+
+void FewRows::put_rows(const Element* elements, std::uint32_t n, std::uint32_t at) const {
+    for (std::uint32_t i = 0; i < n; ++i) order_[at + i] = rows_[elements[i] & wide::few::kRow];
+}
+
+}  // namespace evertree

@@ -1,0 +1,281 @@
+#include <algorithm>
+#include <array>
+
+#include "avx512.hpp"
+#include "wide.hpp"
+
+namespace evertree::wide::few {
+
+#ifdef EVERTREE_AVX512
+
+namespace {
+
+__mmask32 first_of_32(std::size_t count) {
+    return static_cast<__mmask32>(count >= 32 ? 0xffffffffu : (1u << count) - 1);
+}
+
+// 1/n, and the same from the end: back[kMostRows - n] is 1/n.
+struct Inverses {
+    alignas(64) std::array<float, kMostRows + kLanes> to{}, back{};
+
+    constexpr Inverses() {
+        for (std::size_t i = 1; i <= kMostRows; ++i) {
+            to[i] = 1.0f / static_cast<float>(i);
+            back[kMostRows - i] = to[i];
+        }
+    }
+};
+constexpr Inverses kInverse;
+
+// For each of sixteen lanes, which begin with `first`, the bits of all lanes up to it.
+EVERTREE_WIDE inline __m512i up_to_lane(int first) {
+    const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    const __m512i shift = _mm512_sub_epi32(_mm512_set1_epi32(31 - first), lane);
+    return _mm512_srlv_epi32(_mm512_set1_epi32(-1), shift);
+}
+
+// What sixteen cuts have in common in all lists.
+struct Cuts {
+    __m512 ones_if_even;  // n * (ones on the left, if they were spread evenly)
+    __m512 weight;        // 1 / (left * right)
+
+    EVERTREE_WIDE Cuts(std::uint32_t n, std::uint32_t ones, std::uint32_t first) {
+        const __mmask16 lanes = first_of_16(n - 1 - first);
+        const __m512i lane =
+            _mm512_set_epi32(16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1);
+        const __m512i left = _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(first)), lane);
+        ones_if_even =
+            _mm512_mul_ps(_mm512_cvtepi32_ps(left), _mm512_set1_ps(static_cast<float>(ones)));
+        const float *const of_left = kInverse.to.data() + first + 1, *const of_right =
+                                                                         kInverse.back.data() +
+                                                                         (kMostRows - n) + first +
+                                                                         1;
+        weight = _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, of_left),
+                               _mm512_maskz_loadu_ps(lanes, of_right));
+    }
+    EVERTREE_WIDE __m512 scores(__m512i ones_left, __m512 n, __mmask16 is_cut) const {
+        const __m512 excess = _mm512_fmsub_ps(_mm512_cvtepi32_ps(ones_left), n, ones_if_even);
+        return _mm512_mask_mul_ps(_mm512_set1_ps(-1.0f), is_cut, _mm512_mul_ps(excess, excess),
+                                  weight);
+    }
+};
+
+// Up to 32 cuts from `first` on.
+struct Block {
+    std::uint32_t first;
+    bool any_high;
+    Cuts low, high;
+
+    EVERTREE_WIDE Block(const Lists& lists, std::uint32_t ones, std::uint32_t from)
+        : first(from),
+          any_high(lists.n - 1 - from > 16),
+          low(lists.n, ones, from),
+          high(lists.n, ones, any_high ? from + 16 : from) {}
+};
+
+class Scoring {
+  public:
+    EVERTREE_WIDE Scoring(const Lists& lists, float* scores, std::uint8_t* has_cuts)
+        : lists_(lists),
+          scores_(scores),
+          has_cuts_(has_cuts),
+          n_(_mm512_set1_ps(static_cast<float>(lists.n))),
+          best_(_mm512_set1_ps(-1.0f)) {
+        std::fill_n(has_cuts, lists.n_lists, std::uint8_t{0});
+    }
+    // `before` of class one are on the left of the block; how many are behind it.
+    EVERTREE_WIDE std::uint32_t score(std::size_t l, const Block& block, std::uint32_t before) {
+        const Element* const list = lists_.list(l) + block.first;
+        const __m512i here = _mm512_loadu_si512(list), next = _mm512_loadu_si512(list + 1);
+        const std::uint32_t is_one = _mm512_movepi16_mask(_mm512_slli_epi16(here, 1));
+        const std::uint32_t is_cut =
+            _mm512_movepi16_mask(next) & first_of_32(lists_.n - 1 - block.first);
+        has_cuts_[l] |= static_cast<std::uint8_t>(is_cut != 0);
+        const __m512i ones = _mm512_set1_epi32(static_cast<int>(is_one));
+        const __m512i ones_before = _mm512_set1_epi32(static_cast<int>(before));
+        float* const out = scores_ + l * kMostRows + block.first;
+        keep(block.low, ones_before, _mm512_and_si512(ones, up_to_lane(0)), is_cut, out);
+        if (block.any_high) {
+            keep(block.high, ones_before, _mm512_and_si512(ones, up_to_lane(16)), is_cut >> 16,
+                 out + 16);
+        }
+        return before + static_cast<std::uint32_t>(_mm_popcnt_u32(is_one));
+    }
+    EVERTREE_WIDE float best() const { return _mm512_reduce_max_ps(best_); }
+
+  private:
+    EVERTREE_WIDE void keep(const Cuts& cuts, __m512i ones_before, __m512i ones,
+                            std::uint32_t is_cut, float* out) {
+        const __m512i ones_left = _mm512_add_epi32(ones_before, _mm512_popcnt_epi32(ones));
+        const __m512 scores = cuts.scores(ones_left, n_, static_cast<__mmask16>(is_cut));
+        _mm512_storeu_ps(out, scores);
+        best_ = _mm512_max_ps(best_, scores);
+    }
+
+    const Lists& lists_;
+    float* scores_;
+    std::uint8_t* has_cuts_;
+    __m512 n_, best_;
+};
+
+EVERTREE_WIDE float score_cuts_avx512(const Lists& lists, std::uint32_t ones, float* scores,
+                                      std::uint8_t* has_cuts) {
+    Scoring scoring(lists, scores, has_cuts);
+    // Some lists at a time: a block is worked out once for all of them.
+    std::array<std::uint32_t, 8> before;
+    for (std::size_t begin = 0; begin < lists.n_lists; begin += before.size()) {
+        const std::size_t some = std::min(lists.n_lists - begin, before.size());
+        before.fill(0);
+        for (std::uint32_t first = 0; first + 1 < lists.n; first += kLanes) {
+            const Block block(lists, ones, first);
+            for (std::size_t i = 0; i < some; ++i) {
+                before[i] = scoring.score(begin + i, block, before[i]);
+            }
+        }
+    }
+    return scoring.best();
+}
+
+EVERTREE_WIDE std::uint32_t cuts_that_reach_avx512(const float* scores, std::uint32_t n,
+                                                   float score, std::uint16_t* cuts) {
+    std::uint32_t count = 0;
+    for (std::uint32_t i = 0; i + 1 < n; i += 16) {
+        std::uint32_t reach =
+            _mm512_cmp_ps_mask(_mm512_loadu_ps(scores + i), _mm512_set1_ps(score), _CMP_GE_OQ) &
+            first_of_16(n - 1 - i);
+        for (; reach != 0; reach &= reach - 1) {
+            cuts[count++] = static_cast<std::uint16_t>(i + _tzcnt_u32(reach));
+        }
+    }
+    return count;
+}
+
+EVERTREE_WIDE std::uint32_t count_ones_avx512(const Element* list, std::uint32_t n) {
+    std::uint32_t count = 0;
+    for (std::uint32_t i = 0; i < n; i += kLanes) {
+        const __m512i some = _mm512_loadu_si512(list + i);
+        const std::uint32_t is_one = _mm512_movepi16_mask(_mm512_slli_epi16(some, 1));
+        count += static_cast<std::uint32_t>(_mm_popcnt_u32(is_one & first_of_32(n - i)));
+    }
+    return count;
+}
+
+// The lanes of a side that are new there, as in divide.cpp.
+inline std::uint32_t new_lanes(std::uint32_t is_new, std::uint32_t side, std::uint32_t others,
+                               std::uint64_t& pending) {
+    const std::uint64_t carried = (std::uint64_t{is_new} & others) + others + pending;
+    pending = carried >> kLanes;
+    return (static_cast<std::uint32_t>(carried) | is_new) & side;
+}
+
+// One side of a list, taken from 32 elements.
+struct Side {
+    Element* to;
+    std::uint64_t pending = 1;
+
+    EVERTREE_WIDE void take(__m512i rows, std::uint32_t is_new, std::uint32_t own,
+                            std::uint32_t others) {
+        const __m512i new_value = _mm512_set1_epi16(static_cast<short>(kNewValue));
+        const __mmask32 marked = new_lanes(is_new, own, others, pending);
+        const __m512i with_marks =
+            _mm512_mask_blend_epi16(marked, rows, _mm512_or_si512(rows, new_value));
+        const auto count = static_cast<std::uint32_t>(_mm_popcnt_u32(own));
+        _mm512_mask_storeu_epi16(to, first_of_32(count),
+                                 _mm512_maskz_compress_epi16(own, with_marks));
+        to += count;
+    }
+};
+
+// The bytes that have the rows' flags, of up to 512, 1,024 or 2,048 rows.
+template <int kRegisters>
+struct Flags {
+    __m512i bits[kRegisters];
+
+    EVERTREE_WIDE explicit Flags(const std::uint64_t* goes_left) {
+        for (int r = 0; r < kRegisters; ++r) bits[r] = _mm512_loadu_si512(goes_left + 8 * r);
+    }
+    EVERTREE_WIDE __m512i bytes(__m512i elements) const {
+        const __m512i place = _mm512_srli_epi16(elements, 3);
+        if constexpr (kRegisters == 1) return _mm512_permutexvar_epi8(place, bits[0]);
+        if constexpr (kRegisters == 2) return _mm512_permutex2var_epi8(bits[0], place, bits[1]);
+        if constexpr (kRegisters == 4) {
+            const __mmask32 upper = _mm512_test_epi16_mask(elements, _mm512_set1_epi16(1 << 10));
+            return _mm512_mask_blend_epi16(upper, _mm512_permutex2var_epi8(bits[0], place, bits[1]),
+                                           _mm512_permutex2var_epi8(bits[2], place, bits[3]));
+        }
+    }
+};
+
+template <bool kLeft, bool kRight, int kRegisters>
+EVERTREE_WIDE void divide_lists(const Lists& lists, const std::uint64_t* goes_left,
+                                const Sides& to) {
+    const Flags<kRegisters> flags(goes_left);
+    const __m512i new_value = _mm512_set1_epi16(static_cast<short>(kNewValue));
+    for (std::size_t l = 0; l < lists.n_lists; ++l) {
+        const Element* const from = lists.list(l);
+        const std::size_t at = lists.which[l] * lists.stride;
+        Side left{kLeft ? to.left + at : nullptr}, right{kRight ? to.right + at : nullptr};
+        for (std::uint32_t i = 0; i < lists.n; i += kLanes) {
+            const std::uint32_t lanes = first_of_32(lists.n - i);
+            const __m512i here = _mm512_loadu_si512(from + i);
+            const __m512i byte = flags.bytes(here);
+            const __m512i bit = _mm512_sllv_epi16(_mm512_set1_epi16(1),
+                                                  _mm512_and_si512(here, _mm512_set1_epi16(7)));
+            const std::uint32_t on_left = _mm512_mask_test_epi16_mask(lanes, byte, bit);
+            const std::uint32_t on_right = lanes & ~on_left;
+            const std::uint32_t is_new = _mm512_movepi16_mask(here);
+            const __m512i rows = _mm512_andnot_si512(new_value, here);
+            if constexpr (kLeft) left.take(rows, is_new, on_left, on_right);
+            if constexpr (kRight) right.take(rows, is_new, on_right, on_left);
+        }
+    }
+}
+
+}  // namespace
+
+bool is_there() { return has_avx512; }
+
+float score_cuts(const Lists& lists, std::uint32_t ones, float* scores, std::uint8_t* has_cuts) {
+    return score_cuts_avx512(lists, ones, scores, has_cuts);
+}
+
+std::uint32_t cuts_that_reach(const float* scores, std::uint32_t n, float score,
+                              std::uint16_t* cuts) {
+    return cuts_that_reach_avx512(scores, n, score, cuts);
+}
+
+std::uint32_t count_ones(const Element* list, std::uint32_t n) {
+    return count_ones_avx512(list, n);
+}
+
+namespace {
+
+template <bool kLeft, bool kRight>
+void divide_lists(const Lists& lists, const std::uint64_t* goes_left, std::size_t n_rows,
+                  const Sides& to) {
+    if (n_rows <= 512) return divide_lists<kLeft, kRight, 1>(lists, goes_left, to);
+    if (n_rows <= 1024) return divide_lists<kLeft, kRight, 2>(lists, goes_left, to);
+    divide_lists<kLeft, kRight, 4>(lists, goes_left, to);
+}
+
+}  // namespace
+
+void divide(const Lists& lists, const std::uint64_t* goes_left, std::size_t n_rows,
+            const Sides& to) {
+    if (to.right == nullptr) return divide_lists<true, false>(lists, goes_left, n_rows, to);
+    if (to.left == nullptr) return divide_lists<false, true>(lists, goes_left, n_rows, to);
+    divide_lists<true, true>(lists, goes_left, n_rows, to);
+}
+
+#else
+
+// Nothing calls these.
+bool is_there() { return false; }
+float score_cuts(const Lists&, std::uint32_t, float*, std::uint8_t*) { return -1.0f; }
+std::uint32_t cuts_that_reach(const float*, std::uint32_t, float, std::uint16_t*) { return 0; }
+std::uint32_t count_ones(const Element*, std::uint32_t) { return 0; }
+void divide(const Lists&, const std::uint64_t*, const Sides&) {}
+
+#endif
+
+}  // namespace evertree::wide::few
