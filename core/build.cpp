@@ -16,16 +16,17 @@ constexpr std::size_t kRowsAtOnce = 8192;
 
 }  // namespace
 
-void Builder::build(const Examples& examples, std::span<const Slot> rows, std::uint32_t depth,
-                    Plan& plan, Watch& watch) {
+void Builder::build(const Examples& examples, std::span<const Slot> rows,
+                    std::span<const ClassCount> counts, std::uint32_t depth, Plan& plan,
+                    Watch& watch) {
     plan.nodes.clear();
     plan.counts.clear();
     std::optional<Crew> crew;
     const bool together = rows.size() * columns_.kinds.size() >= kTogetherFrom;
     if (n_workers_ > 1 && together) crew.emplace(n_workers_);
     crew_ = crew ? &*crew : nullptr;
-    number_classes(examples, rows, watch);
-    plan_root(plan, static_cast<std::uint32_t>(rows.size()));
+    number_classes(examples, rows, counts, watch);
+    plan_root(plan, counts);
     const bool leaf = limits_.build_stops(plan.nodes[0].tally, depth);
     if (!leaf) plan_splits(examples, rows, depth, plan, watch);
     if (leaf) {
@@ -52,54 +53,32 @@ void Builder::release() {
     give_back_freed();
 }
 
-void Builder::Classes::add(ClassId id, std::uint32_t n) {
-    if (id >= n_rows.size()) n_rows.resize(id + std::size_t{1});
-    if (n_rows[id] == 0) ids.push_back(id);
-    n_rows[id] += n;
-}
-
-void Builder::Classes::clear() {
-    for (const ClassId id : ids) n_rows[id] = 0;
-    ids.clear();
-}
-
 // Classes are numbered in the order of their ids, so that counts stay sorted by class.
-void Builder::number_classes(const Examples& examples, std::span<const Slot> rows, Watch& watch) {
-    for (Classes& seen : seen_) seen.clear();
-    seen_.resize(crew_ == nullptr ? 1 : crew_->size());
-    classes_.resize(rows.size());
-    each_chunk(rows.size(), watch, [&](std::size_t w, std::size_t begin, std::size_t end) {
-        Classes& seen = seen_[w];
-        for (std::size_t row = begin; row < end; ++row) {
-            const ClassId id = examples.label(rows[row]);
-            classes_[row] = id;
-            seen.add(id, 1);
-        }
-    });
-    for (std::size_t w = 1; w < seen_.size(); ++w) {
-        for (const ClassId id : seen_[w].ids) seen_[0].add(id, seen_[w].n_rows[id]);
-    }
-    class_ids_ = seen_[0].ids;
-    std::sort(class_ids_.begin(), class_ids_.end());
-    numbers_.resize(seen_[0].n_rows.size());
+void Builder::number_classes(const Examples& examples, std::span<const Slot> rows,
+                             std::span<const ClassCount> counts, Watch& watch) {
+    class_ids_.clear();
+    for (const ClassCount& c : counts) class_ids_.push_back(c.label);
+    if (!counts.empty()) numbers_.resize(counts.back().label + std::size_t{1});
     for (std::size_t i = 0; i < class_ids_.size(); ++i) {
         numbers_[class_ids_[i]] = static_cast<std::uint32_t>(i);
     }
+    classes_.resize(rows.size());
     each_chunk(rows.size(), watch, [&](std::size_t, std::size_t begin, std::size_t end) {
-        for (std::size_t row = begin; row < end; ++row) classes_[row] = numbers_[classes_[row]];
+        for (std::size_t row = begin; row < end; ++row) {
+            classes_[row] = numbers_[examples.label(rows[row])];
+        }
     });
 }
 
-void Builder::plan_root(Plan& plan, std::uint32_t n_rows) {
+void Builder::plan_root(Plan& plan, std::span<const ClassCount> counts) {
     PlannedNode& root = plan.nodes.emplace_back();
-    root.end = n_rows;
-    for (std::uint32_t c = 0; c < class_ids_.size(); ++c) {
-        plan.counts.push_back({c, seen_[0].n_rows[class_ids_[c]]});
+    for (std::uint32_t c = 0; c < counts.size(); ++c) {
+        const std::uint32_t count = counts[c].count;
+        plan.counts.push_back({c, count});
+        root.tally.size += count;
+        root.tally.squares += std::uint64_t{count} * count;
     }
-    root.tally.size = n_rows;
-    for (const ClassCount& c : plan.counts) {
-        root.tally.squares += std::uint64_t{c.count} * c.count;
-    }
+    root.end = static_cast<std::uint32_t>(root.tally.size);
     root.counts_end = static_cast<std::uint32_t>(plan.counts.size());
 }
 

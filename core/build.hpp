@@ -34,9 +34,10 @@ class Builder {
         workers_.push_back(std::make_unique<Worker>(columns_, limits_));
     }
 
-    // The plan's rows are `rows` in another order. `depth` is that of the subtree's root.
-    void build(const Examples& examples, std::span<const Slot> rows, std::uint32_t depth,
-               Plan& plan, Watch& watch);
+    // The plan's rows are `rows` in another order; `counts` are those of their classes, sorted by
+    // class. `depth` is that of the subtree's root.
+    void build(const Examples& examples, std::span<const Slot> rows,
+               std::span<const ClassCount> counts, std::uint32_t depth, Plan& plan, Watch& watch);
 
   private:
     struct Open {
@@ -51,22 +52,15 @@ class Builder {
         std::vector<Open> open;
         std::vector<std::uint32_t> class_counts;  // by number; zero between nodes
     };
-    // The classes of some rows.
-    struct alignas(kApart) Classes {
-        std::vector<std::uint32_t> n_rows;  // by ClassId
-        std::vector<ClassId> ids;           // of those that occur, in any order
-
-        void add(ClassId id, std::uint32_t n);
-        void clear();
-    };
     struct Subtree {
         Open root;
         std::vector<std::uint32_t> features;
         Plan plan;  // its node 0 is the root
     };
 
-    void number_classes(const Examples& examples, std::span<const Slot> rows, Watch& watch);
-    void plan_root(Plan& plan, std::uint32_t n_rows);
+    void number_classes(const Examples& examples, std::span<const Slot> rows,
+                        std::span<const ClassCount> counts, Watch& watch);
+    static void plan_root(Plan& plan, std::span<const ClassCount> counts);
     void plan_splits(const Examples& examples, std::span<const Slot> rows, std::uint32_t depth,
                      Plan& plan, Watch& watch);
     void bring_in(const Examples& examples, std::span<const Slot> rows, Watch& watch);
@@ -109,7 +103,6 @@ class Builder {
     std::vector<std::unique_ptr<Worker>> workers_;
     // Scratch that lives from build to build.
     std::vector<std::uint32_t> classes_;  // by row: the number of its class in this build
-    std::vector<Classes> seen_;           // by worker; in the end the first has seen all
     std::vector<ClassId> class_ids_;      // by number
     std::vector<std::uint32_t> numbers_;  // by ClassId, of those in this build
 };

@@ -40,7 +40,7 @@ void Tree::collect_rows(NodeId subtree, std::vector<Slot>& rows_out) const {
 }
 
 ClassCount* Tree::count_place(Node& node, ClassId label) noexcept {
-    ClassCount* const first = counts_.data(node.counts);
+    ClassCount* const first = counts_of(node);
     return std::lower_bound(first, first + node.n_classes, label,
                             [](const ClassCount& c, ClassId l) { return c.label < l; });
 }
@@ -53,7 +53,13 @@ bool Tree::has_class(NodeId id, ClassId label) const {
 
 void Tree::make_room_for_classes(NodeId id, std::size_t more) {
     Node& node = nodes_[id];
-    counts_.grow(node.counts, node.n_classes, node.n_classes + more);
+    const std::size_t wanted = node.n_classes + more;
+    if (node.many_counts.capacity() > 0) {
+        counts_.grow(node.many_counts, node.n_classes, wanted);
+    } else if (wanted > Node::kFewClasses) {
+        node.many_counts = counts_.take(wanted);
+        std::copy_n(node.few_counts.data(), node.n_classes, counts_.data(node.many_counts));
+    }
 }
 
 void Tree::make_room_for_rows(NodeId leaf, std::size_t more) {
@@ -68,7 +74,7 @@ void Tree::make_room_for_slots(Slot end) {
 void Tree::count_in(NodeId id, ClassId label) noexcept {
     Node& node = nodes_[id];
     ClassCount* const place = count_place(node, label);
-    ClassCount* const end = counts_.data(node.counts) + node.n_classes;
+    ClassCount* const end = counts_of(node) + node.n_classes;
     if (place == end || place->label != label) {
         std::copy_backward(place, end, end + 1);
         *place = ClassCount{label, 0};
@@ -82,7 +88,7 @@ void Tree::count_out(NodeId id, ClassId label) noexcept {
     ClassCount* const place = count_place(node, label);
     node.tally.remove(place->count--);
     if (place->count == 0) {
-        std::copy(place + 1, counts_.data(node.counts) + node.n_classes, place);
+        std::copy(place + 1, counts_of(node) + node.n_classes, place);
         --node.n_classes;
     }
 }
@@ -104,15 +110,24 @@ void Tree::unlist(NodeId leaf, Slot slot) noexcept {
 }
 
 NodeId Tree::take_pair() {
-    if (first_free_pair_ == kNoNode) {
+    if (free_pairs_.empty()) {
         const auto pair = static_cast<NodeId>(nodes_.size());
+        if (2 * free_pairs_.capacity() <= nodes_.size()) free_pairs_.reserve(nodes_.size());
         nodes_.resize(nodes_.size() + 2);
         n_nodes_ += 2;
         return pair;
     }
     n_nodes_ += 2;
-    const NodeId pair = first_free_pair_;
-    first_free_pair_ = nodes_[pair].left;
+    const NodeId pair = free_pairs_.back();
+    free_pairs_.pop_back();
+    constexpr std::size_t ahead = 4;
+    if (free_pairs_.size() >= ahead) {
+        const Node* const soon = &nodes_[free_pairs_[free_pairs_.size() - ahead]];
+        for (const Node* node : {soon, soon + 1}) {
+            __builtin_prefetch(node, 1);
+            __builtin_prefetch(&node->rows, 1);
+        }
+    }
     nodes_[pair] = Node{};
     nodes_[pair + 1] = Node{};
     return pair;
@@ -125,9 +140,9 @@ void Tree::fill(Node& node, const PlannedNode& planned, const Plan& plan) {
     node.tally = planned.tally;
     node.built_size = n_rows;
     node.built_inseparable = node.all_equal = planned.inseparable;
-    if (n_classes > 0) node.counts = counts_.take(n_classes);
+    if (n_classes > Node::kFewClasses) node.many_counts = counts_.take(n_classes);
     node.n_classes = n_classes;
-    std::copy_n(plan.counts.data() + planned.counts_begin, n_classes, counts_.data(node.counts));
+    std::copy_n(plan.counts.data() + planned.counts_begin, n_classes, counts_of(node));
     if (planned.split.kind == Kind::leaf && n_rows > 0) {
         node.rows = rows_.take(n_rows);
         std::copy_n(plan.rows.data() + planned.begin, n_rows, rows_.data(node.rows));
@@ -163,7 +178,7 @@ void Tree::free_below(Node& top) noexcept {
     // No recursion and no stack of its own: a tree may be as deep as it has examples, and freeing
     // must not allocate.
     rows_.give_back(top.rows);
-    counts_.give_back(top.counts);
+    counts_.give_back(top.many_counts);
     NodeId pending = kNoNode;  // pairs still to be freed, chained by the left node's parent
     const auto push = [&](Node& node) {
         if (node.is_leaf()) return;
@@ -176,12 +191,11 @@ void Tree::free_below(Node& top) noexcept {
         pending = nodes_[pair].parent;
         for (const NodeId id : {pair, pair + 1}) {
             rows_.give_back(nodes_[id].rows);
-            counts_.give_back(nodes_[id].counts);
+            counts_.give_back(nodes_[id].many_counts);
             push(nodes_[id]);
         }
         n_nodes_ -= 2;
-        nodes_[pair].left = first_free_pair_;
-        first_free_pair_ = pair;
+        free_pairs_.push_back(pair);
     }
 }
 

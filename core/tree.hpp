@@ -13,6 +13,7 @@
 // Must not know: how splits are found, when to rebuild.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <span>
@@ -54,6 +55,11 @@ class BlockPool {
         if (!freed.empty()) {
             const Block block{freed.back(), log2};
             freed.pop_back();
+            // What was freed long ago lies anywhere in memory: it is fetched ahead of its turn.
+            constexpr std::size_t ahead = 4;
+            if (freed.size() >= ahead) {
+                __builtin_prefetch(elements_.data() + freed[freed.size() - ahead], 1);
+            }
             return block;
         }
         const std::size_t at = elements_.size();
@@ -104,20 +110,24 @@ struct Split {
 };
 
 struct Node {
+    static constexpr std::size_t kFewClasses = 2;
+
     Split split;
-    double floor_at_build = 0;  // the mass that the split left when it was built: the least of all
-    Tally tally;
-    std::uint32_t built_size = 0;             // s(v)
-    std::uint32_t updates_since_build = 0;    // c(v)
-    std::uint32_t deletions_since_build = 0;  // what the floor has lost, in units of two
-    std::uint32_t safe_updates = 0;           // up to so many since the build, no gap is possible
-    NodeId parent = kNoNode;
     NodeId left = kNoNode;
     std::uint32_t n_classes = 0;
-    Block counts;                    // sorted by class, none of them zero
-    Block rows;                      // of a leaf; as many as tally.size
-    bool built_inseparable = false;  // a leaf only because all its examples had the same x
-    bool all_equal = false;          // known: all its examples have the same x
+    Tally tally;
+    // Sorted by class, none of them zero: here if they are few, else in a block.
+    std::array<ClassCount, kFewClasses> few_counts{};
+    std::uint32_t updates_since_build = 0;  // c(v)
+    std::uint32_t safe_updates = 0;         // up to so many since the build, no gap is possible
+    std::uint32_t built_size = 0;           // s(v)
+    NodeId parent = kNoNode;
+    double floor_at_build = 0;  // the mass that the split left when it was built: the least of all
+    std::uint32_t deletions_since_build = 0;  // what the floor has lost, in units of two
+    bool built_inseparable = false;           // a leaf only because all its examples had the same x
+    bool all_equal = false;                   // known: all its examples have the same x
+    Block many_counts;
+    Block rows;  // of a leaf; as many as tally.size
 
     bool is_leaf() const { return split.kind == Kind::leaf; }
     NodeId right() const { return left + 1; }
@@ -158,7 +168,7 @@ class Tree {
     ClassId majority(NodeId id, std::span<const std::uint32_t> rank) const;
 
     std::span<const ClassCount> counts(const Node& node) const {
-        return {counts_.data(node.counts), node.n_classes};
+        return {counts_of(node), node.n_classes};
     }
     std::span<const Slot> rows(const Node& leaf) const {
         return {rows_.data(leaf.rows), static_cast<std::size_t>(leaf.tally.size)};
@@ -190,10 +200,18 @@ class Tree {
     NodeId take_pair();
     void free_below(Node& node) noexcept;
     void fill(Node& node, const PlannedNode& planned, const Plan& plan);
+    const ClassCount* counts_of(const Node& node) const {
+        return node.many_counts.capacity() == 0 ? node.few_counts.data()
+                                                : counts_.data(node.many_counts);
+    }
+    ClassCount* counts_of(Node& node) {
+        return node.many_counts.capacity() == 0 ? node.few_counts.data()
+                                                : counts_.data(node.many_counts);
+    }
     ClassCount* count_place(Node& node, ClassId label) noexcept;
 
     std::vector<Node> nodes_;
-    NodeId first_free_pair_ = kNoNode;  // chained by Node::left
+    std::vector<NodeId> free_pairs_;  // with room for all: freeing must not fail
     std::size_t n_nodes_ = 1;
     BlockPool<Slot> rows_;
     BlockPool<ClassCount> counts_;

@@ -243,7 +243,7 @@ void Upkeep::plan_rebuild(const Examples& examples, std::size_t touched, Watch& 
     tree_.collect_rows(at.node, rows_);
     ++work_.rebuilds;
     work_.rows_rebuilt += rows_.size();
-    builder_.build(examples, rows_, at.depth, rebuild.plan, watch);
+    builder_.build(examples, rows_, tree_.counts(tree_[at.node]), at.depth, rebuild.plan, watch);
     ++n_rebuilds_;
     if (rows_.size() > kKeepRowsUpTo) rows_ = {};
 }

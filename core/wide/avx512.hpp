@@ -9,8 +9,8 @@
 
 #include <immintrin.h>
 
-#define EVERTREE_WIDE                                                           \
-    __attribute__((                                                             \
+#define EVERTREE_WIDE                                                       \
+    __attribute__((                                                         \
         target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2," \
                "avx512vpopcntdq,bmi,bmi2,popcnt")))
 
