@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "avx512.hpp"
@@ -82,6 +83,23 @@ EVERTREE_WIDE void sort_few(const std::uint64_t* from, std::size_t n, std::uint6
     }
 }
 
+// For each set of eight lanes: those in it, then the others, in order; a byte a lane.
+struct Orders {
+    std::array<std::uint64_t, 256> of{};
+
+    constexpr Orders() {
+        for (std::size_t lanes = 0; lanes < of.size(); ++lanes) {
+            int at = 0;
+            for (const bool in_it : {true, false}) {
+                for (std::uint64_t lane = 0; lane < 8; ++lane) {
+                    if (((lanes >> lane & 1) != 0) == in_it) of[lanes] |= lane << 8 * at++;
+                }
+            }
+        }
+    }
+};
+constexpr Orders kOrders;
+
 // Words below the pivot to the front of `to`, the others to its back. A part is done when its upper
 // bits are all the pivot's.
 struct Divided {
@@ -93,7 +111,25 @@ EVERTREE_WIDE Divided divide(const std::uint64_t* from, std::size_t n, std::uint
     const __m512i pivots = _mm512_set1_epi64(static_cast<long long>(pivot));
     __m512i in_below = _mm512_setzero_si512(), in_others = _mm512_setzero_si512();
     std::uint64_t *front = to, *back = to + n;
-    for (std::size_t i = 0; i < n; i += 8) {
+    std::size_t i = 0;
+    // Eight words are stored at both ends at once: while sixteen are missing, what does not belong
+    // to an end is overwritten later.
+    for (; i + 16 <= n; i += 8) {
+        const __m512i words = _mm512_loadu_si512(from + i);
+        const __m512i differing = _mm512_xor_si512(words, pivots);
+        const __mmask8 below = _mm512_cmplt_epu64_mask(words, pivots);
+        const auto others = static_cast<__mmask8>(~below);
+        in_below = _mm512_mask_or_epi64(in_below, below, in_below, differing);
+        in_others = _mm512_mask_or_epi64(in_others, others, in_others, differing);
+        const __m128i order = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(&kOrders.of[below]));
+        const __m512i ordered = _mm512_permutexvar_epi64(_mm512_cvtepu8_epi64(order), words);
+        const auto n_below = static_cast<std::size_t>(_mm_popcnt_u32(below));
+        _mm512_storeu_si512(front, ordered);
+        _mm512_storeu_si512(back - 8, ordered);
+        front += n_below;
+        back -= 8 - n_below;
+    }
+    for (; i < n; i += 8) {
         const __mmask8 lanes = first_of_8(n - i);
         const __m512i words = _mm512_maskz_loadu_epi64(lanes, from + i);
         const __m512i differing = _mm512_xor_si512(words, pivots);
