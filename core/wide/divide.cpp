@@ -61,9 +61,9 @@ struct FlagsInMemory {
                                            __m512i) const {
         std::uint32_t low = 0, high = 0;
         if (count == kLanes) {
-            for (std::uint32_t j = 0; j < 8; ++j) {
-                low |= std::uint32_t{goes_left[rows[j] & kRow]} << j;
-                high |= std::uint32_t{goes_left[rows[j + 8] & kRow]} << j;
+            for (std::uint32_t j = 8; j-- > 0;) {
+                low = 2 * low + goes_left[rows[j] & kRow];
+                high = 2 * high + goes_left[rows[j + 8] & kRow];
             }
             return low | high << 8;
         }
