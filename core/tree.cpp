@@ -39,16 +39,24 @@ void Tree::collect_rows(NodeId subtree, std::vector<Slot>& rows_out) const {
     }
 }
 
+// Where the class is counted, or where it would be.
 ClassCount* Tree::count_place(Node& node, ClassId label) noexcept {
     ClassCount* const first = counts_of(node);
-    return std::lower_bound(first, first + node.n_classes, label,
+    ClassCount* const end = first + node.n_classes;
+    if (node.n_classes <= Node::kFewClasses) {
+        ClassCount* place = first;
+        while (place != end && place->label < label) ++place;
+        return place;
+    }
+    return std::lower_bound(first, end, label,
                             [](const ClassCount& c, ClassId l) { return c.label < l; });
 }
 
 bool Tree::has_class(NodeId id, ClassId label) const {
-    const auto all = counts(nodes_[id]);
-    return std::any_of(all.begin(), all.end(),
-                       [&](const ClassCount& c) { return c.label == label; });
+    for (const ClassCount& c : counts(nodes_[id])) {
+        if (c.label == label) return true;
+    }
+    return false;
 }
 
 void Tree::make_room_for_classes(NodeId id, std::size_t more) {

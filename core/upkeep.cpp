@@ -82,14 +82,17 @@ void Upkeep::route(const Examples& examples) {
 }
 
 void Upkeep::route_one(const Examples& examples) {
-    const double* const x = examples.x(changes_[0].slot);
+    const auto [slot, is_insertion] = changes_[0];
+    const double* const x = examples.x(slot);
+    const ClassId label = examples.label(slot);
     NodeId id = kRoot;
     for (std::uint32_t depth = 0;; ++depth) {
         touched_.push_back({id, depth, 0, 1});
-        make_room(examples, touched_.back());
-        if (tree_[id].is_leaf()) return;
+        if (is_insertion && !tree_.has_class(id, label)) tree_.make_room_for_classes(id, 1);
+        if (tree_[id].is_leaf()) break;
         id = tree_.child(tree_[id], x);
     }
+    if (is_insertion) tree_.make_room_for_rows(id, 1);
 }
 
 void Upkeep::make_room(const Examples& examples, const Touched& at) {
