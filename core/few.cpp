@@ -8,20 +8,18 @@ namespace {
 
 // While there are more rows, features stay counted if most of them are.
 constexpr std::uint32_t kFewer = 512;
+constexpr std::size_t kMostElements = std::size_t{1} << 17;  // beyond, they do not stay at hand
 // What is rough about a score, several times over.
 constexpr float kDoubt = 4e-6f;
 
 bool is_counted(std::uint32_t entry) { return (entry & SplitSearch::kCounted) != 0; }
 
-Tally tally(std::uint64_t n, std::uint64_t ones) {
-    return {n, ones * ones + (n - ones) * (n - ones)};
-}
-
 }  // namespace
 
 bool FewRows::can_plan(const Columns& columns, std::span<const std::uint32_t> features,
                        std::uint32_t n_rows, std::size_t n_classes) {
-    if (n_rows > wide::few::kMostRows || n_classes != 2 || !wide::few::is_there()) return false;
+    if (n_rows > wide::few::kMostRows || n_rows * features.size() > kMostElements) return false;
+    if (n_classes != 2 || !wide::few::pays()) return false;
     const auto n_counted = std::count_if(features.begin(), features.end(), is_counted);
     if (n_rows > kFewer && 2 * static_cast<std::size_t>(n_counted) > features.size()) return false;
     return std::none_of(features.begin(), features.end(), [&](std::uint32_t entry) {
@@ -47,17 +45,20 @@ void FewRows::plan(Columns& columns, SplitSearch& search, const Segment& segment
 
 // ---- loading ------------------------------------------------------------------------------------
 
+void FewRows::make_room(std::size_t n_rows, std::size_t n_lists) {
+    constexpr std::size_t lanes = wide::few::kLanes;
+    stride_ = (n_rows + lanes) / lanes * lanes;
+    const std::size_t wanted = capacity_for(stride_ * n_lists + 2 * lanes);
+    if (capacity_ >= wanted) return;
+    capacity_ = 0;
+    for (Buffer<Element>& elements : elements_) elements = Buffer<Element>(wanted);
+    scores_ = Buffer<float>(wanted);
+    capacity_ = wanted;
+}
+
 void FewRows::load(Columns& columns, SplitSearch& search, const Segment& segment, Watch& watch) {
-    const std::uint32_t n = segment.size();
     const std::span<const std::uint32_t> entries = search.features(segment);
-    stride_ = (n + 1 + wide::few::kLanes) / wide::few::kLanes * wide::few::kLanes;
-    const std::size_t wanted = capacity_for(stride_ * entries.size() + 2 * wide::few::kLanes);
-    if (capacity_lists_ < wanted) {
-        capacity_lists_ = 0;
-        for (Buffer<Element>& elements : elements_) elements = Buffer<Element>(wanted);
-        capacity_lists_ = wanted;
-    }
-    grow(scores_, capacity_scores_, capacity_for(wide::few::kMostRows * (entries.size() + 1)));
+    make_room(segment.size(), entries.size());
     has_cuts_.resize(entries.size());
     features_.clear();
     which_.clear();
@@ -69,17 +70,22 @@ void FewRows::load(Columns& columns, SplitSearch& search, const Segment& segment
     }
     order_ = columns.rows.get();
     rows_.assign(order_ + segment.begin, order_ + segment.end);
-    x_.resize(n);
+    x_.clear();
     // The tags have done their work, and tell the new numbers.
-    for (std::uint32_t i = 0; i < n; ++i) {
-        const std::uint32_t row = rows_[i];
-        x_[i] = columns.x[row];
-        columns.tags[row] = i | (columns.classes[row] == classes_[1] ? wide::few::kClassOne : 0u);
+    for (const std::uint32_t row : rows_) {
+        const bool is_one = columns.classes[row] == classes_[1];
+        columns.tags[row] =
+            static_cast<std::uint32_t>(x_.size()) | (is_one ? wide::few::kClassOne : 0u);
+        x_.push_back(columns.x[row]);
     }
+    load_lists(columns, segment.begin);
+}
+
+void FewRows::load_lists(const Columns& columns, std::uint32_t begin) {
     for (std::size_t list = 0; list < features_.size(); ++list) {
-        const std::uint32_t* const from = columns.elements(features_[list]) + segment.begin;
+        const std::uint32_t* const from = columns.elements(features_[list]) + begin;
         Element* const to = elements_[0].get() + list * stride_;
-        for (std::uint32_t i = 0; i < n; ++i) {
+        for (std::size_t i = 0; i < rows_.size(); ++i) {
             const std::uint32_t is_new = (from[i] & element::kNewValue) >> 16;
             to[i] = static_cast<Element>(columns.tags[from[i] & element::kRow] | is_new);
         }
@@ -89,7 +95,7 @@ void FewRows::load(Columns& columns, SplitSearch& search, const Segment& segment
 // ---- planning -----------------------------------------------------------------------------------
 
 void FewRows::plan_node(Open open, Plan& plan) {
-    if (open.n_lists == 0) {
+    if (open.n_lists == 0) {  // of the whole segment, whose rows stay as they are
         plan.nodes[open.node].inseparable = true;
         return;
     }
@@ -105,28 +111,22 @@ void FewRows::plan_node(Open open, Plan& plan) {
 
 // Lists without a cut are dropped for everything below.
 FewRows::Cut FewRows::best_cut(Open& open) {
-    which_.resize(open.lists_at + open.n_lists);  // behind, there is nothing alive
-    const wide::few::Lists lists{elements_[open.place].get(),
-                                 stride_,
-                                 which_.data() + open.lists_at,
-                                 open.n_lists,
-                                 open.begin,
-                                 open.n};
+    // Nodes are searched last in, first out: behind this one's lists there is nothing alive.
+    const std::uint32_t from = open.lists_at, n_lists = open.n_lists;
+    which_.resize(from + 2 * n_lists);
     const float best_score =
-        wide::few::score_cuts(lists, open.ones, scores_.get(), has_cuts_.data());
+        wide::few::score_cuts(lists(open), open.ones, scores_.get(), has_cuts_.data());
     const float to_reach = best_score * (1 - kDoubt);
-    const std::uint32_t n_lists = open.n_lists, from = open.lists_at;
     open.lists_at = from + n_lists;
     open.n_lists = 0;
-    which_.resize(from + 2 * n_lists);
     Cut best;
     for (std::uint32_t l = 0; l < n_lists; ++l) {
         if (has_cuts_[l] == 0) continue;
-        which_[open.lists_at + open.n_lists++] = which_[from + l];
-        const std::uint32_t n_cuts = wide::few::cuts_that_reach(
-            scores_.get() + l * wide::few::kMostRows, open.n, to_reach, cuts_.data());
-        for (std::uint32_t c = 0; c < n_cuts; ++c)
-            consider(best, open, which_[from + l], cuts_[c] + 1u);
+        const std::uint16_t own = which_[from + l];
+        which_[open.lists_at + open.n_lists++] = own;
+        const std::uint32_t n_cuts =
+            wide::few::cuts_that_reach(scores_.get() + l * stride_, open.n, to_reach, cuts_.data());
+        for (std::uint32_t c = 0; c < n_cuts; ++c) consider(best, open, own, cuts_[c] + 1u);
     }
     return best;
 }
@@ -153,57 +153,54 @@ Split FewRows::split_at(const Open& open, const Cut& cut) const {
 }
 
 void FewRows::plan_children(const Open& open, const Cut& cut, Plan& plan) {
-    const std::uint32_t n_right = open.n - cut.left, ones_right = open.ones - cut.ones_left;
-    const auto id = static_cast<std::uint32_t>(plan.nodes.size());
-    PlannedNode& parent = plan.nodes[open.node];
-    PlannedNode left, right;
-    left.tally = tally(cut.left, cut.ones_left);
-    right.tally = tally(n_right, ones_right);
-    parent.left = id;
-    parent.floor = mass(Sides{left.tally, right.tally});
-    left.begin = parent.begin;
-    left.end = right.begin = parent.begin + cut.left;
-    right.end = parent.end;
-    plan_counts(left, cut.ones_left, plan);
-    plan_counts(right, ones_right, plan);
-    plan.nodes.push_back(left);
-    plan.nodes.push_back(right);
-    const bool search_left = !limits_.build_stops(left.tally, open.depth + 1);
-    const bool search_right = !limits_.build_stops(right.tally, open.depth + 1);
+    const auto left = static_cast<std::uint32_t>(plan.nodes.size());
+    const std::uint32_t begin = plan.nodes[open.node].begin, n_right = open.n - cut.left;
+    plan.nodes[open.node].left = left;
+    plan_child(plan, begin, cut.left, cut.ones_left);
+    plan_child(plan, begin + cut.left, n_right, open.ones - cut.ones_left);
+    const Sides sides{plan.nodes[left].tally, plan.nodes[left + 1].tally};
+    plan.nodes[open.node].floor = mass(sides);
+    const bool search_left = !limits_.build_stops(sides.left, open.depth + 1);
+    const bool search_right = !limits_.build_stops(sides.right, open.depth + 1);
     const Element* const elements = list(open, cut.list);
-    if (!search_left) put_rows(elements, cut.left, left.begin);
-    if (!search_right) put_rows(elements + cut.left, n_right, right.begin);
-    if (!search_left && !search_right) return;
-    const std::size_t place = 1 - open.place;
-    const std::uint32_t right_begin = search_left ? open.begin + cut.left : open.begin;
-    Element* const to = elements_[place].get();
-    const wide::few::Lists lists{elements_[open.place].get(),
-                                 stride_,
-                                 which_.data() + open.lists_at,
-                                 open.n_lists,
-                                 open.begin,
-                                 open.n};
-    wide::few::divide(
-        lists, mark_left(open, cut).data(), rows_.size(),
-        {search_left ? to + open.begin : nullptr, search_right ? to + right_begin : nullptr});
-    const Open on_left{id,           open.depth + 1, open.begin,
-                       cut.left,     cut.ones_left,  open.lists_at,
-                       open.n_lists, place};
-    const Open on_right{id + 1,     open.depth + 1, right_begin,  n_right,
-                        ones_right, open.lists_at,  open.n_lists, place};
-    // The smaller side first, as everywhere.
-    const bool left_first = cut.left <= n_right;
-    if (left_first && search_right) open_.push_back(on_right);
-    if (search_left) open_.push_back(on_left);
-    if (!left_first && search_right) open_.push_back(on_right);
+    if (!search_left) put_rows(elements, cut.left, begin);
+    if (!search_right) put_rows(elements + cut.left, n_right, begin + cut.left);
+    if (search_left || search_right) divide(open, cut, search_left, search_right, left);
 }
 
-void FewRows::plan_counts(PlannedNode& node, std::uint32_t ones, Plan& plan) const {
-    const std::uint32_t zeros = node.end - node.begin - ones;
-    node.counts_begin = static_cast<std::uint32_t>(plan.counts.size());
-    if (zeros > 0) plan.counts.push_back({classes_[0], zeros});
+void FewRows::plan_child(Plan& plan, std::uint32_t begin, std::uint32_t n,
+                         std::uint32_t ones) const {
+    PlannedNode& child = plan.nodes.emplace_back();
+    child.tally = {n, std::uint64_t{ones} * ones + std::uint64_t{n - ones} * (n - ones)};
+    child.begin = begin;
+    child.end = begin + n;
+    child.counts_begin = static_cast<std::uint32_t>(plan.counts.size());
+    if (ones < n) plan.counts.push_back({classes_[0], n - ones});
     if (ones > 0) plan.counts.push_back({classes_[1], ones});
-    node.counts_end = static_cast<std::uint32_t>(plan.counts.size());
+    child.counts_end = static_cast<std::uint32_t>(plan.counts.size());
+}
+
+void FewRows::divide(const Open& open, const Cut& cut, bool search_left, bool search_right,
+                     std::uint32_t left_node) {
+    Open left = open, right = open;
+    left.place = right.place = 1 - open.place;
+    left.depth = right.depth = open.depth + 1;
+    left.node = left_node;
+    left.n = cut.left;
+    left.ones = cut.ones_left;
+    right.node = left_node + 1;
+    right.n = open.n - cut.left;
+    right.ones = open.ones - cut.ones_left;
+    if (search_left) right.begin = open.begin + cut.left;
+    Element* const to = elements_[left.place].get();
+    wide::few::divide(
+        lists(open), mark_left(open, cut).data(), rows_.size(),
+        {search_left ? to + left.begin : nullptr, search_right ? to + right.begin : nullptr});
+    // The smaller side first, as everywhere.
+    const bool left_first = left.n <= right.n;
+    if (left_first && search_right) open_.push_back(right);
+    if (search_left) open_.push_back(left);
+    if (!left_first && search_right) open_.push_back(right);
 }
 
 // Bits by row. Those of other nodes' rows do not matter, so it is enough to go through the smaller

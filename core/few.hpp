@@ -1,9 +1,9 @@
 // Few: the subtree of few rows, planned by itself.
 //
-// However large a build, most of its nodes have few rows, and so have most builds. Up to 512 rows
-// whose features are real, none of their values missing, and of two classes are numbered anew, so
-// that an element takes 16 bits and the sides of all rows one register. All the rest, and other
-// processors, go the general way (split.hpp), which finds the same splits.
+// However large a build, most of its nodes have few rows, and so have most builds. Rows of two
+// classes, up to 2,048 of them, whose features are real and have no value missing are numbered
+// anew, so that an element takes 16 bits and the sides of all rows fit a few registers. All others,
+// and those on smaller processors, go the general way (split.hpp), which finds the same splits.
 //
 // Must not know: the tree that is there now, when to rebuild.
 #pragma once
@@ -36,11 +36,12 @@ class FewRows {
 
   private:
     using Element = wide::few::Element;
+    using Bits = std::array<std::uint64_t, wide::few::kMostRows / 64>;
 
     // A node to be searched. Its lists are in one of two places, its children's in the other.
     struct Open {
         std::uint32_t node, depth;
-        std::uint32_t begin, n, ones;
+        std::uint32_t begin, n, ones;     // of its lists: where, how many, of class one
         std::uint32_t lists_at, n_lists;  // in which_
         std::size_t place;
     };
@@ -50,19 +51,29 @@ class FewRows {
         bool found = false;
     };
 
-    using Bits = std::array<std::uint64_t, wide::few::kMostRows / 64>;
-
+    void make_room(std::size_t n_rows, std::size_t n_lists);
     void load(Columns& columns, SplitSearch& search, const Segment& segment, Watch& watch);
+    void load_lists(const Columns& columns, std::uint32_t begin);
     void plan_node(Open open, Plan& plan);
     Cut best_cut(Open& open);
     void consider(Cut& best, const Open& open, std::uint32_t of_list, std::uint32_t left) const;
     Split split_at(const Open& open, const Cut& cut) const;
     void plan_children(const Open& open, const Cut& cut, Plan& plan);
-    void plan_counts(PlannedNode& node, std::uint32_t ones, Plan& plan) const;
+    void plan_child(Plan& plan, std::uint32_t begin, std::uint32_t n, std::uint32_t ones) const;
+    void divide(const Open& open, const Cut& cut, bool search_left, bool search_right,
+                std::uint32_t left_node);
     Bits mark_left(const Open& open, const Cut& cut) const;
     void put_rows(const Element* elements, std::uint32_t n, std::uint32_t at) const;
     const Element* list(const Open& open, std::uint32_t which) const {
         return elements_[open.place].get() + which * stride_ + open.begin;
+    }
+    wide::few::Lists lists(const Open& open) const {
+        return {elements_[open.place].get(),
+                stride_,
+                which_.data() + open.lists_at,
+                open.n_lists,
+                open.begin,
+                open.n};
     }
 
     Limits limits_;
@@ -73,7 +84,7 @@ class FewRows {
     std::vector<std::uint32_t> features_;  // by list
     std::vector<std::uint16_t> which_;     // lists of the open nodes
     std::vector<Open> open_;
-    std::size_t stride_ = 0, capacity_lists_ = 0, capacity_scores_ = 0;
+    std::size_t stride_ = 0, capacity_ = 0;
     std::array<Buffer<Element>, 2> elements_;
     Buffer<float> scores_;                // by list and cut
     std::vector<std::uint8_t> has_cuts_;  // by list

@@ -1,18 +1,15 @@
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "avx512.hpp"
 #include "wide.hpp"
 
 namespace evertree::wide::few {
 
-#ifdef EVERTREE_AVX512
-
 namespace {
 
-__mmask32 first_of_32(std::size_t count) {
-    return static_cast<__mmask32>(count >= 32 ? 0xffffffffu : (1u << count) - 1);
-}
+std::optional<bool> is_wanted;
 
 // 1/n, and the same from the end: back[kMostRows - n] is 1/n.
 struct Inverses {
@@ -26,6 +23,78 @@ struct Inverses {
     }
 };
 constexpr Inverses kInverse;
+
+}  // namespace
+
+// The way of many rows is faster where there is nothing but this: it is here to be compared with.
+namespace plain {
+
+float score_cuts(const Lists& lists, std::uint32_t ones, float* scores, std::uint8_t* has_cuts) {
+    const float* const of_left = kInverse.to.data();
+    const float* const of_right = kInverse.back.data() + (kMostRows - lists.n);
+    float best = -1.0f;
+    for (std::size_t l = 0; l < lists.n_lists; ++l) {
+        const Element* const list = lists.list(l);
+        float* const own = scores + l * lists.stride;
+        std::uint32_t ones_left = 0, any_new = 0;
+        for (std::uint32_t left = 1; left < lists.n; ++left) {
+            ones_left += (list[left - 1] & kClassOne) != 0 ? 1 : 0;
+            const auto n_ones = static_cast<std::int32_t>(ones_left * lists.n);
+            const auto excess = static_cast<float>(n_ones - static_cast<std::int32_t>(ones * left));
+            const float score = excess * excess * (of_left[left] * of_right[left]);
+            own[left - 1] = (list[left] & kNewValue) != 0 ? score : -1.0f;
+            any_new |= list[left] & kNewValue;
+            best = std::max(best, own[left - 1]);
+        }
+        has_cuts[l] = any_new != 0 ? 1 : 0;
+    }
+    return best;
+}
+
+std::uint32_t cuts_that_reach(const float* scores, std::uint32_t n, float score,
+                              std::uint16_t* cuts) {
+    std::uint32_t count = 0;
+    for (std::uint32_t i = 0; i + 1 < n; ++i) {
+        cuts[count] = static_cast<std::uint16_t>(i);
+        count += scores[i] >= score ? 1 : 0;
+    }
+    return count;
+}
+
+std::uint32_t count_ones(const Element* list, std::uint32_t n) {
+    std::uint32_t count = 0;
+    for (std::uint32_t i = 0; i < n; ++i) count += (list[i] & kClassOne) != 0 ? 1 : 0;
+    return count;
+}
+
+void divide(const Lists& lists, const std::uint64_t* goes_left, const Sides& to) {
+    for (std::size_t l = 0; l < lists.n_lists; ++l) {
+        const std::size_t at = lists.which[l] * lists.stride;
+        const Element* const from = lists.list(l);
+        const auto take = [&](bool left, Element* side) {
+            Element is_new = kNewValue;
+            for (std::uint32_t i = 0; i < lists.n; ++i) {
+                const std::uint32_t row = from[i] & kRow;
+                is_new |= from[i] & kNewValue;
+                if ((goes_left[row / 64] >> row % 64 & 1) != (left ? 1u : 0u)) continue;
+                *side++ = from[i] | is_new;
+                is_new = 0;
+            }
+        };
+        if (to.left != nullptr) take(true, to.left + at);
+        if (to.right != nullptr) take(false, to.right + at);
+    }
+}
+
+}  // namespace plain
+
+#ifdef EVERTREE_AVX512
+
+namespace {
+
+__mmask32 first_of_32(std::size_t count) {
+    return static_cast<__mmask32>(count >= 32 ? 0xffffffffu : (1u << count) - 1);
+}
 
 // For each of sixteen lanes, which begin with `first`, the bits of all lanes up to it.
 EVERTREE_WIDE inline __m512i up_to_lane(int first) {
@@ -46,10 +115,8 @@ struct Cuts {
         const __m512i left = _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(first)), lane);
         ones_if_even =
             _mm512_mul_ps(_mm512_cvtepi32_ps(left), _mm512_set1_ps(static_cast<float>(ones)));
-        const float *const of_left = kInverse.to.data() + first + 1, *const of_right =
-                                                                         kInverse.back.data() +
-                                                                         (kMostRows - n) + first +
-                                                                         1;
+        const float* const of_left = kInverse.to.data() + first + 1;
+        const float* const of_right = kInverse.back.data() + (kMostRows - n) + first + 1;
         weight = _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, of_left),
                                _mm512_maskz_loadu_ps(lanes, of_right));
     }
@@ -93,7 +160,7 @@ class Scoring {
         has_cuts_[l] |= static_cast<std::uint8_t>(is_cut != 0);
         const __m512i ones = _mm512_set1_epi32(static_cast<int>(is_one));
         const __m512i ones_before = _mm512_set1_epi32(static_cast<int>(before));
-        float* const out = scores_ + l * kMostRows + block.first;
+        float* const out = scores_ + l * lists_.stride + block.first;
         keep(block.low, ones_before, _mm512_and_si512(ones, up_to_lane(0)), is_cut, out);
         if (block.any_high) {
             keep(block.high, ones_before, _mm512_and_si512(ones, up_to_lane(16)), is_cut >> 16,
@@ -231,25 +298,6 @@ EVERTREE_WIDE void divide_lists(const Lists& lists, const std::uint64_t* goes_le
     }
 }
 
-}  // namespace
-
-bool is_there() { return has_avx512; }
-
-float score_cuts(const Lists& lists, std::uint32_t ones, float* scores, std::uint8_t* has_cuts) {
-    return score_cuts_avx512(lists, ones, scores, has_cuts);
-}
-
-std::uint32_t cuts_that_reach(const float* scores, std::uint32_t n, float score,
-                              std::uint16_t* cuts) {
-    return cuts_that_reach_avx512(scores, n, score, cuts);
-}
-
-std::uint32_t count_ones(const Element* list, std::uint32_t n) {
-    return count_ones_avx512(list, n);
-}
-
-namespace {
-
 template <bool kLeft, bool kRight>
 void divide_lists(const Lists& lists, const std::uint64_t* goes_left, std::size_t n_rows,
                   const Sides& to) {
@@ -260,22 +308,50 @@ void divide_lists(const Lists& lists, const std::uint64_t* goes_left, std::size_
 
 }  // namespace
 
-void divide(const Lists& lists, const std::uint64_t* goes_left, std::size_t n_rows,
-            const Sides& to) {
-    if (to.right == nullptr) return divide_lists<true, false>(lists, goes_left, n_rows, to);
-    if (to.left == nullptr) return divide_lists<false, true>(lists, goes_left, n_rows, to);
-    divide_lists<true, true>(lists, goes_left, n_rows, to);
+#endif
+
+bool pays() {
+#ifdef EVERTREE_AVX512
+    return is_wanted.value_or(has_avx512);
+#else
+    return is_wanted.value_or(false);
+#endif
 }
 
-#else
+void use(std::optional<bool> use) { is_wanted = use; }
 
-// Nothing calls these.
-bool is_there() { return false; }
-float score_cuts(const Lists&, std::uint32_t, float*, std::uint8_t*) { return -1.0f; }
-std::uint32_t cuts_that_reach(const float*, std::uint32_t, float, std::uint16_t*) { return 0; }
-std::uint32_t count_ones(const Element*, std::uint32_t) { return 0; }
-void divide(const Lists&, const std::uint64_t*, const Sides&) {}
-
+float score_cuts(const Lists& lists, std::uint32_t ones, float* scores, std::uint8_t* has_cuts) {
+#ifdef EVERTREE_AVX512
+    if (has_avx512) return score_cuts_avx512(lists, ones, scores, has_cuts);
 #endif
+    return plain::score_cuts(lists, ones, scores, has_cuts);
+}
+
+std::uint32_t cuts_that_reach(const float* scores, std::uint32_t n, float score,
+                              std::uint16_t* cuts) {
+#ifdef EVERTREE_AVX512
+    if (has_avx512) return cuts_that_reach_avx512(scores, n, score, cuts);
+#endif
+    return plain::cuts_that_reach(scores, n, score, cuts);
+}
+
+std::uint32_t count_ones(const Element* list, std::uint32_t n) {
+#ifdef EVERTREE_AVX512
+    if (has_avx512) return count_ones_avx512(list, n);
+#endif
+    return plain::count_ones(list, n);
+}
+
+void divide(const Lists& lists, const std::uint64_t* goes_left, [[maybe_unused]] std::size_t n_rows,
+            const Sides& to) {
+#ifdef EVERTREE_AVX512
+    if (has_avx512) {
+        if (to.right == nullptr) return divide_lists<true, false>(lists, goes_left, n_rows, to);
+        if (to.left == nullptr) return divide_lists<false, true>(lists, goes_left, n_rows, to);
+        return divide_lists<true, true>(lists, goes_left, n_rows, to);
+    }
+#endif
+    plain::divide(lists, goes_left, to);
+}
 
 }  // namespace evertree::wide::few

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace evertree {
 
@@ -144,7 +145,7 @@ class Divider {
     alignas(64) std::uint64_t bits_[8];
 };
 
-// ---- few.cpp: few rows of two classes, for processors that have it ------------------------------
+// ---- few.cpp: few rows of two classes -----------------------------------------------------------
 
 // An element of a sorted feature again, in half the space: its row's flag fits a register.
 namespace few {
@@ -152,8 +153,6 @@ using Element = std::uint16_t;
 inline constexpr Element kNewValue = 1 << 15, kClassOne = 1 << 14, kRow = (1 << 11) - 1;
 inline constexpr std::size_t kMostRows = kRow + 1;
 inline constexpr std::size_t kLanes = 32;  // elements that may be read or written behind the end
-
-bool is_there();
 
 // Some of many lists, which are `stride` elements apart: the part from `begin` on, of n elements.
 struct Lists {
@@ -165,7 +164,7 @@ struct Lists {
 
     Element* list(std::size_t i) const { return first + which[i] * stride + begin; }
 };
-// The rough score of each cut, one list after the other, kMostRows apart; negative where it is not
+// The rough score of each cut, one list after the other, a stride apart; negative where it is not
 // between different values. It is (ones_left * n - ones * left)^2 / (left * right), within 1e-6 of
 // itself. The best of all, and for each list whether it has any cut.
 float score_cuts(const Lists& lists, std::uint32_t ones, float* scores, std::uint8_t* has_cuts);
@@ -181,6 +180,10 @@ struct Sides {
 };
 void divide(const Lists& lists, const std::uint64_t* goes_left, std::size_t n_rows,
             const Sides& to);
+
+// Whether all this is faster than the way of many rows; or as a test says.
+bool pays();
+void use(std::optional<bool> use);
 }  // namespace few
 
 // For tests: without, the plain versions are used on every machine.

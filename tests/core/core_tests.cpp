@@ -349,7 +349,11 @@ void all_ways_to_build_agree() {
         const std::string widely = portrait_of_stream(table, 1);
         expect(portrait_of_stream(table, 3) == widely, "one worker and three, " + table.name());
         wide::use_avx512(false);
+        wide::few::use(true);
         expect(portrait_of_stream(table, 1) == widely, "wide and plain, " + table.name());
+        wide::few::use(false);
+        expect(portrait_of_stream(table, 1) == widely, "few rows and many, " + table.name());
+        wide::few::use({});
         ++n_compared;
     };
     for (const std::uint32_t n_classes : {2, 3, 40}) {
