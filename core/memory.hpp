@@ -76,7 +76,7 @@ class Buffer {
     }
 
 #ifdef __linux__
-    static constexpr std::size_t kLargePage = std::size_t{1} << 21, kLarge = kLargePage;
+    static constexpr std::size_t kLargePage = std::size_t{1} << 21, kLarge = 2 * kLargePage;
 
     // From the start of a large page on.
     static Owner take_from_system(std::size_t bytes) {
