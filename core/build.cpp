@@ -113,8 +113,9 @@ void Builder::bring_in(const Examples& examples, std::span<const Slot> rows, Wat
 }
 
 void Builder::hire(std::size_t n_workers) {
-    while (workers_.size() < n_workers)
+    while (workers_.size() < n_workers) {
         workers_.push_back(std::make_unique<Worker>(columns_, limits_));
+    }
     for (std::size_t w = 0; w < n_workers; ++w) {
         workers_[w]->search.reserve();
         workers_[w]->class_counts.assign(class_ids_.size(), 0);
