@@ -39,24 +39,16 @@ void Tree::collect_rows(NodeId subtree, std::vector<Slot>& rows_out) const {
     }
 }
 
-// Where the class is counted, or where it would be.
 ClassCount* Tree::count_place(Node& node, ClassId label) noexcept {
     ClassCount* const first = counts_of(node);
-    ClassCount* const end = first + node.n_classes;
-    if (node.n_classes <= Node::kFewClasses) {
-        ClassCount* place = first;
-        while (place != end && place->label < label) ++place;
-        return place;
-    }
-    return std::lower_bound(first, end, label,
+    return std::lower_bound(first, first + node.n_classes, label,
                             [](const ClassCount& c, ClassId l) { return c.label < l; });
 }
 
 bool Tree::has_class(NodeId id, ClassId label) const {
-    for (const ClassCount& c : counts(nodes_[id])) {
-        if (c.label == label) return true;
-    }
-    return false;
+    const auto all = counts(nodes_[id]);
+    return std::any_of(all.begin(), all.end(),
+                       [&](const ClassCount& c) { return c.label == label; });
 }
 
 void Tree::make_room_for_classes(NodeId id, std::size_t more) {
@@ -128,9 +120,8 @@ NodeId Tree::take_pair() {
     n_nodes_ += 2;
     const NodeId pair = free_pairs_.back();
     free_pairs_.pop_back();
-    constexpr std::size_t ahead = 4;
-    if (free_pairs_.size() >= ahead) {
-        const Node* const soon = &nodes_[free_pairs_[free_pairs_.size() - ahead]];
+    if (free_pairs_.size() >= kFetchAhead) {
+        const Node* const soon = &nodes_[free_pairs_[free_pairs_.size() - kFetchAhead]];
         for (const Node* node : {soon, soon + 1}) {
             __builtin_prefetch(node, 1);
             __builtin_prefetch(&node->rows, 1);

@@ -44,6 +44,9 @@ struct Block {
     }
 };
 
+// What was freed long ago lies anywhere in memory: it is fetched so many turns ahead of its own.
+inline constexpr std::size_t kFetchAhead = 4;
+
 // Blocks of 2^i elements in one array; freed blocks are chained through a side list that `take`
 // makes room for, so that giving back cannot fail.
 template <typename T>
@@ -55,10 +58,8 @@ class BlockPool {
         if (!freed.empty()) {
             const Block block{freed.back(), log2};
             freed.pop_back();
-            // What was freed long ago lies anywhere in memory: it is fetched ahead of its turn.
-            constexpr std::size_t ahead = 4;
-            if (freed.size() >= ahead) {
-                __builtin_prefetch(elements_.data() + freed[freed.size() - ahead], 1);
+            if (freed.size() >= kFetchAhead) {
+                __builtin_prefetch(elements_.data() + freed[freed.size() - kFetchAhead], 1);
             }
             return block;
         }

@@ -19,11 +19,33 @@ namespace evertree::wide {
 extern bool has_avx512;
 
 // The first `count` of the lanes of a register.
+inline __mmask32 first_of_32(std::size_t count) {
+    return static_cast<__mmask32>(count >= 32 ? 0xffffffffu : (1u << count) - 1);
+}
 inline __mmask16 first_of_16(std::size_t count) {
     return static_cast<__mmask16>(count >= 16 ? 0xffffu : (1u << count) - 1);
 }
 inline __mmask8 first_of_8(std::size_t count) {
     return static_cast<__mmask8>(count >= 8 ? 0xffu : (1u << count) - 1);
+}
+
+// For each of sixteen lanes, which begin with `first`, the bits of all lanes up to it.
+EVERTREE_WIDE inline __m512i up_to_lane(int first) {
+    const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    const __m512i shift = _mm512_sub_epi32(_mm512_set1_epi32(31 - first), lane);
+    return _mm512_srlv_epi32(_mm512_set1_epi32(-1), shift);
+}
+
+// Elements that are divided, of which kLanes are at hand: the lanes of a side that are new there.
+// `others` are the lanes of the other side, `pending` says that a new value was passed since the
+// side's last row. Adding is what carries a new value over a run of the others to the first lane
+// behind it.
+template <int kLanes>
+std::uint32_t new_lanes(std::uint32_t is_new, std::uint32_t side, std::uint32_t others,
+                        std::uint32_t& pending) {
+    const std::uint64_t carried = std::uint64_t{is_new & others} + others + pending;
+    pending = static_cast<std::uint32_t>(carried >> kLanes);
+    return (static_cast<std::uint32_t>(carried) | is_new) & side;
 }
 
 }  // namespace evertree::wide

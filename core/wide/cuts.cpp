@@ -85,12 +85,6 @@ struct ScoredCuts {
     __mmask16 is_cut;
 };
 
-// For each lane the bits of all lanes up to it.
-EVERTREE_WIDE inline __m512i up_to_lane() {
-    return _mm512_set_epi32(0xffff, 0x7fff, 0x3fff, 0x1fff, 0xfff, 0x7ff, 0x3ff, 0x1ff, 0xff, 0x7f,
-                            0x3f, 0x1f, 0xf, 7, 3, 1);
-}
-
 EVERTREE_WIDE inline ScoredCuts score_cuts(const TwoClassRows& rows, const std::uint32_t* list,
                                            std::uint32_t i, std::uint32_t& ones) {
     const __mmask16 lanes = first_of_16(rows.n - 1 - i);
@@ -99,7 +93,7 @@ EVERTREE_WIDE inline ScoredCuts score_cuts(const TwoClassRows& rows, const std::
     const __m512i class_one = _mm512_set1_epi32(static_cast<int>(kClassOne));
     const std::uint32_t is_one = _mm512_test_epi32_mask(here, class_one);
     const __m512i of_lane = _mm512_popcnt_epi32(
-        _mm512_and_si512(_mm512_set1_epi32(static_cast<int>(is_one)), up_to_lane()));
+        _mm512_and_si512(_mm512_set1_epi32(static_cast<int>(is_one)), up_to_lane(0)));
     const __m512i ones_left = _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(ones)), of_lane);
     ones += static_cast<std::uint32_t>(_mm_popcnt_u32(is_one));
     const __m512 left = _mm512_cvtepi32_ps(ones_left);
@@ -136,7 +130,7 @@ EVERTREE_WIDE inline Squares squares_of_cuts(const ManyClassRows& rows, __m512i 
         const std::uint32_t is_own = _mm512_mask_cmpeq_epi32_mask(
             lanes, labels, _mm512_set1_epi32(static_cast<int>(rows.classes[c])));
         const __m512i of_lane = _mm512_popcnt_epi32(
-            _mm512_and_si512(_mm512_set1_epi32(static_cast<int>(is_own)), up_to_lane()));
+            _mm512_and_si512(_mm512_set1_epi32(static_cast<int>(is_own)), up_to_lane(0)));
         const __m512 left = _mm512_add_ps(_mm512_set1_ps(before[c]), _mm512_cvtepi32_ps(of_lane));
         const __m512 right = _mm512_sub_ps(_mm512_set1_ps(rows.totals[c]), left);
         before[c] += static_cast<float>(_mm_popcnt_u32(is_own));

@@ -87,16 +87,6 @@ struct FlagsInRegister {
     }
 };
 
-// The lanes of a side that are new there. `others` are the lanes of the other side, `pending` says
-// that a new value was passed since the side's last row. Adding is what carries a new value over a
-// run of the others to the first lane behind it.
-std::uint32_t new_lanes(std::uint32_t is_new, std::uint32_t side, std::uint32_t others,
-                        std::uint32_t& pending) {
-    const std::uint32_t carried = (is_new & others) + others + pending;
-    pending = carried >> kLanes;
-    return (carried | is_new) & side;
-}
-
 EVERTREE_WIDE inline __m512i pick(std::uint32_t lanes, __m512i from) {
     return _mm512_maskz_compress_epi32(static_cast<__mmask16>(lanes), from);
 }
@@ -114,8 +104,9 @@ EVERTREE_WIDE inline std::uint32_t divide(const Flags flags, std::uint32_t* spar
         const std::uint32_t on_right = first_of_16(count) & ~on_left;
         if constexpr (kMarkNew) {
             const std::uint32_t is_new = _mm512_movepi32_mask(rows);
-            const std::uint32_t marked = new_lanes(is_new, on_left, on_right, left_pending) |
-                                         new_lanes(is_new, on_right, on_left, right_pending);
+            const std::uint32_t marked =
+                new_lanes<kLanes>(is_new, on_left, on_right, left_pending) |
+                new_lanes<kLanes>(is_new, on_right, on_left, right_pending);
             rows = _mm512_andnot_si512(new_value, rows);
             rows = _mm512_mask_or_epi32(rows, static_cast<__mmask16>(marked), rows, new_value);
         }

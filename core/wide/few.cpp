@@ -92,17 +92,6 @@ void divide(const Lists& lists, const std::uint64_t* goes_left, const Sides& to)
 
 namespace {
 
-__mmask32 first_of_32(std::size_t count) {
-    return static_cast<__mmask32>(count >= 32 ? 0xffffffffu : (1u << count) - 1);
-}
-
-// For each of sixteen lanes, which begin with `first`, the bits of all lanes up to it.
-EVERTREE_WIDE inline __m512i up_to_lane(int first) {
-    const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-    const __m512i shift = _mm512_sub_epi32(_mm512_set1_epi32(31 - first), lane);
-    return _mm512_srlv_epi32(_mm512_set1_epi32(-1), shift);
-}
-
 // What sixteen cuts have in common in all lists.
 struct Cuts {
     __m512 ones_if_even;  // n * (ones on the left, if they were spread evenly)
@@ -227,23 +216,15 @@ EVERTREE_WIDE std::uint32_t count_ones_avx512(const Element* list, std::uint32_t
     return count;
 }
 
-// The lanes of a side that are new there, as in divide.cpp.
-inline std::uint32_t new_lanes(std::uint32_t is_new, std::uint32_t side, std::uint32_t others,
-                               std::uint64_t& pending) {
-    const std::uint64_t carried = (std::uint64_t{is_new} & others) + others + pending;
-    pending = carried >> kLanes;
-    return (static_cast<std::uint32_t>(carried) | is_new) & side;
-}
-
 // One side of a list, taken from 32 elements.
 struct Side {
     Element* to;
-    std::uint64_t pending = 1;
+    std::uint32_t pending = 1;
 
     EVERTREE_WIDE void take(__m512i rows, std::uint32_t is_new, std::uint32_t own,
                             std::uint32_t others) {
         const __m512i new_value = _mm512_set1_epi16(static_cast<short>(kNewValue));
-        const __mmask32 marked = new_lanes(is_new, own, others, pending);
+        const __mmask32 marked = new_lanes<kLanes>(is_new, own, others, pending);
         const __m512i with_marks =
             _mm512_mask_blend_epi16(marked, rows, _mm512_or_si512(rows, new_value));
         const auto count = static_cast<std::uint32_t>(_mm_popcnt_u32(own));
