@@ -44,6 +44,15 @@ class Gate {
         admitted_ = readers_waiting_;
         changed_.notify_all();
     }
+    // From writer to reader, with nobody in between.
+    void stay_to_read() {
+        writer_.store(std::thread::id(), std::memory_order_relaxed);
+        const std::lock_guard state(state_);
+        writing_ = false;
+        ++readers_;
+        admitted_ = readers_waiting_;
+        changed_.notify_all();
+    }
     void lock_shared() {
         refuse_reentry();
         std::unique_lock state(state_);

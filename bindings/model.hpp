@@ -141,9 +141,13 @@ class Model {
 
     nb::object label(nb::handle x) {
         const Row row = read(x);
-        const std::shared_lock reading = lock_with_ranks();
-        if (tree().root().tally.size == 0) return empty_;
-        return labels_[tree().majority(tree().answering(row.data()), labels_.ranks())];
+        for (;; finish_way(row)) {
+            const std::shared_lock reading = lock_with_ranks();
+            if (tree().root().tally.size == 0) return empty_;
+            const NodeId node = tree().answering(row.data());
+            if (tree()[node].put_off) continue;
+            return labels_[tree().majority(node, labels_.ranks())];
+        }
     }
 
     nb::object label_many(const Matrix& X) {
@@ -151,7 +155,7 @@ class Model {
         std::vector<nb::object> in_order;
         bool is_valid = true;
         if (!codes.empty()) {
-            const std::shared_lock reading = lock_with_ranks();
+            const std::shared_lock reading = lock_finished_with_ranks();
             if (tree().root().tally.size == 0) return empty_;
             for (const ClassId id : labels_.in_order()) in_order.push_back(labels_[id]);
             const nb::gil_scoped_release release;
@@ -164,13 +168,15 @@ class Model {
     nb::object label_counts(nb::handle x) {
         const Row row = read(x);
         std::vector<std::pair<nb::object, std::uint32_t>> found;
-        {
+        for (;; finish_way(row)) {
             const std::shared_lock reading(gate_);
             if (tree().root().tally.size == 0) return empty_;
             const Node& node = tree()[tree().answering(row.data())];
+            if (node.put_off) continue;
             for (const ClassCount& c : tree().counts(node)) {
                 found.emplace_back(labels_[c.label], c.count);
             }
+            break;
         }
         // Outside of the gate: filling a dict runs the labels' own code.
         nb::dict counts;
@@ -188,7 +194,7 @@ class Model {
         std::string bytes;
         std::vector<nb::object> in_order;
         {
-            const std::shared_lock reading = lock_with_ranks();
+            const std::shared_lock reading = lock_finished_with_ranks();
             // The labels of this tree alone, in the order of ties: a panel may know others.
             std::vector<std::uint32_t> ranks(labels_.ranks().size());
             for (const ClassCount& c : tree().counts(tree().root())) ranks[c.label] = 1;
@@ -212,7 +218,7 @@ class Model {
         std::vector<Plain> all;
         std::vector<nb::object> labels;
         {
-            const std::shared_lock reading(gate_);
+            const std::shared_lock reading = lock_finished();
             labels = labels_.all();
             std::unordered_map<NodeId, std::int64_t> position;
             for (const NodeId id : preorder()) {
@@ -248,7 +254,7 @@ class Model {
         Stats done;
         std::size_t n_nodes, n_leaves, depth;
         {
-            const std::shared_lock reading(gate_);
+            const std::shared_lock reading = lock_finished();
             done = subject_.stats();
             n_nodes = tree().n_nodes();
             n_leaves = tree().n_leaves();
@@ -344,9 +350,37 @@ class Model {
         return labels;
     }
 
+    // Between two looks at the tree: what was put off on the way of a row is built.
+    void finish_way(const Row& row) {
+        const std::unique_lock writing(gate_);
+        subject_.finish_way(row.data(), watch_);
+    }
+
+    // To read the whole tree, nothing in it may be put off.
+    std::shared_lock<Gate> lock_finished() {
+        std::shared_lock reading(gate_);
+        if (subject_.is_finished()) return reading;
+        reading.unlock();
+        std::unique_lock writing(gate_);
+        {
+            const nb::gil_scoped_release release;
+            subject_.finish(watch_);
+        }
+        writing.release();
+        gate_.stay_to_read();
+        return {gate_, std::adopt_lock};
+    }
+
     std::shared_lock<Gate> lock_with_ranks() {
+        return lock_with_ranks([&] { return std::shared_lock(gate_); });
+    }
+    std::shared_lock<Gate> lock_finished_with_ranks() {
+        return lock_with_ranks([&] { return lock_finished(); });
+    }
+    template <typename LockShared>
+    std::shared_lock<Gate> lock_with_ranks(LockShared lock_shared) {
         for (;;) {
-            std::shared_lock reading(gate_);
+            std::shared_lock<Gate> reading = lock_shared();
             if (!labels_.ranks_stale()) return reading;
             const std::uint64_t version = labels_.version();
             const std::vector<ClassId> used = labels_.used();

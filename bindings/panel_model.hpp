@@ -19,7 +19,7 @@ class PyPanel : public Model<Panel> {
         std::vector<std::optional<Audit>> audits(subject_.n_candidates());
         std::size_t best;
         {
-            const std::shared_lock reading(gate_);
+            const std::shared_lock reading = lock_finished();
             best = subject_.best();
             const nb::gil_scoped_release release;
             PythonWatch watch;
@@ -43,7 +43,7 @@ class PyPanel : public Model<Panel> {
         };
         std::vector<Seen> all;
         {
-            const std::shared_lock reading(gate_);
+            const std::shared_lock reading = lock_finished();
             for (std::size_t i = 0; i < subject_.n_candidates(); ++i) {
                 const bool awake = subject_.is_awake(i);
                 all.push_back({awake, subject_.accuracy(i), subject_.n_members(i),
@@ -67,7 +67,7 @@ class PyPanel : public Model<Panel> {
         const Row row = read(x);
         std::vector<nb::object> said(subject_.n_candidates(), empty_);
         {
-            const std::shared_lock reading = lock_with_ranks();
+            const std::shared_lock reading = lock_finished_with_ranks();
             for (std::size_t i = 0; i < said.size(); ++i) {
                 if (!subject_.is_awake(i)) continue;
                 const Tree& own = subject_.upkeep(i).tree();

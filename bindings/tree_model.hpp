@@ -33,7 +33,7 @@ class PyTree : public Model<DynamicTree> {
     nb::object certify() {
         Audit audit;
         {
-            const std::shared_lock reading(gate_);
+            const std::shared_lock reading = lock_finished();
             const nb::gil_scoped_release release;
             PythonWatch watch;  // its own: readers may be many
             audit = evertree::certify(subject_, watch);

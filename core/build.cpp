@@ -17,10 +17,11 @@ constexpr std::size_t kRowsAtOnce = 8192;
 }  // namespace
 
 void Builder::build(const Examples& examples, std::span<const Slot> rows,
-                    std::span<const ClassCount> counts, std::uint32_t depth, Plan& plan,
-                    Watch& watch) {
+                    std::span<const ClassCount> counts, std::uint32_t depth, PutOff put_off,
+                    Plan& plan, Watch& watch) {
     plan.nodes.clear();
     plan.counts.clear();
+    put_off_ = put_off;
     std::optional<Crew> crew;
     const bool together = rows.size() * columns_.kinds.size() >= kTogetherFrom;
     if (n_workers_ > 1 && together) crew.emplace(n_workers_);
@@ -127,11 +128,17 @@ void Builder::plan_alone(Worker& worker, Plan& plan, Watch& watch) {
     const auto best_of = [&](Segment& segment, std::span<const ClassCount> counts) {
         return search.best(segment, counts, watch);
     };
-    const auto divide = [&](const Segment& segment, const Candidate& split, bool search_left,
-                            bool search_right, Segment& left, Segment& right) {
-        search.divide(segment, split, search_left, search_right, left, right, watch);
+    const auto divide_rows = [&](const Segment& segment, const Candidate& split, Segment& left,
+                                 Segment& right) {
+        search.mark_left(segment, split, segment.begin, segment.end);
+        search.divide_rows(segment, split, left, right, watch);
         const Segment& smaller = by_size(left, right).smaller;
         count_classes(worker, smaller.begin, smaller.end);
+    };
+    const auto divide_features = [&](const Segment& segment, const Segment& left,
+                                     const Segment& right) {
+        search.divide_features(search.features(segment), segment, watch);
+        search.divide_counts(search.features(segment), left, right, watch);
     };
     while (!worker.open.empty()) {
         const Open open = worker.open.back();
@@ -139,16 +146,18 @@ void Builder::plan_alone(Worker& worker, Plan& plan, Watch& watch) {
         const PlannedNode& node = plan.nodes[open.node];
         if (FewRows::can_plan(columns_, search.features(open.segment), open.segment.size(),
                               node.counts_end - node.counts_begin)) {
-            worker.few.plan(columns_, search, open.segment, plan, open.node, open.depth, watch);
+            worker.few.plan(columns_, search, open.segment, put_off_, plan, open.node, open.depth,
+                            watch);
             search.close(open.segment);
         } else {
-            plan_node(worker, plan, open, best_of, divide);
+            plan_node(worker, plan, open, best_of, divide_rows, divide_features);
         }
     }
 }
 
-template <typename Best, typename Divide>
-void Builder::plan_node(Worker& worker, Plan& plan, Open open, Best best_of, Divide divide) {
+template <typename Best, typename DivideRows, typename DivideFeatures>
+void Builder::plan_node(Worker& worker, Plan& plan, Open open, Best best_of, DivideRows divide_rows,
+                        DivideFeatures divide_features) {
     PlannedNode* node = &plan.nodes[open.node];
     const std::span<const ClassCount> counts(plan.counts.data() + node->counts_begin,
                                              node->counts_end - node->counts_begin);
@@ -164,16 +173,29 @@ void Builder::plan_node(Worker& worker, Plan& plan, Open open, Best best_of, Div
     plan.nodes.resize(plan.nodes.size() + 2);
     plan.nodes[left].tally = best.sides.left;
     plan.nodes[left + 1].tally = best.sides.right;
-    const bool search_left = !limits_.build_stops(best.sides.left, open.depth + 1);
-    const bool search_right = !limits_.build_stops(best.sides.right, open.depth + 1);
     Open on_left{left, open.depth + 1, {}}, on_right{left + 1, open.depth + 1, {}};
-    divide(open.segment, best, search_left, search_right, on_left.segment, on_right.segment);
+    divide_rows(open.segment, best, on_left.segment, on_right.segment);
     plan_children(worker, plan, open, on_left.segment.end);
+    const bool search_left = search_on(plan.nodes[left], open.depth + 1);
+    const bool search_right = search_on(plan.nodes[left + 1], open.depth + 1);
+    if (!search_left && !search_right) return worker.search.close(open.segment);
+    worker.search.begin_counts(open.segment, worker.search.features(open.segment), on_left.segment,
+                               search_left, on_right.segment, search_right);
+    divide_features(open.segment, on_left.segment, on_right.segment);
     // The smaller side first: then at most log2(n) sides wait at any time.
     const bool left_first = on_left.segment.size() <= on_right.segment.size();
     if (left_first && search_right) worker.open.push_back(on_right);
     if (search_left) worker.open.push_back(on_left);
     if (!left_first && search_right) worker.open.push_back(on_right);
+}
+
+// Whether there is anything to be searched in a child, and now. Its rows have been put in place.
+bool Builder::search_on(PlannedNode& child, std::uint32_t depth) const {
+    if (limits_.build_stops(child.tally, depth)) return false;
+    const auto is_new = [&](std::uint32_t row) { return row >= put_off_.first_new; };
+    child.put_off = child.tally.size <= put_off_.largest &&
+                    std::ranges::none_of(columns_.row_span(child.begin, child.end), is_new);
+    return !child.put_off;
 }
 
 void Builder::count_classes(Worker& worker, std::uint32_t begin, std::uint32_t end) const {
@@ -316,16 +338,22 @@ void Builder::plan_together(Plan& plan, Watch& watch) {
     const auto best_of = [&](Segment& segment, std::span<const ClassCount> counts) {
         return best_together(segment, counts, watch);
     };
-    const auto divide = [&](const Segment& segment, const Candidate& split, bool search_left,
-                            bool search_right, Segment& left, Segment& right) {
-        divide_together(segment, split, search_left, search_right, left, right, watch);
+    const auto divide_rows = [&](const Segment& segment, const Candidate& split, Segment& left,
+                                 Segment& right) {
+        mark_left_together(segment, split, watch);
+        divide_rows_together(segment, split, watch);
+        SplitSearch::set_sides(segment, split, left, right);
+    };
+    const auto divide_features = [&](const Segment& segment, const Segment& left,
+                                     const Segment& right) {
+        divide_features_together(segment, left, right, watch);
     };
     std::vector<Subtree> subtrees;
     while (!first.open.empty()) {
         const Open open = first.open.back();
         first.open.pop_back();
         if (open.segment.size() * kTaskShare >= columns_.n) {
-            plan_node(first, plan, open, best_of, divide);
+            plan_node(first, plan, open, best_of, divide_rows, divide_features);
         } else {
             const auto features = first.search.features(open.segment);
             subtrees.push_back({open, {features.begin(), features.end()}, {}});
@@ -396,9 +424,7 @@ Candidate Builder::best_together(Segment& segment, std::span<const ClassCount> c
     return best;
 }
 
-void Builder::divide_together(const Segment& segment, const Candidate& split, bool search_left,
-                              bool search_right, Segment& left, Segment& right, Watch& watch) {
-    SplitSearch& first = workers_[0]->search;
+void Builder::mark_left_together(const Segment& segment, const Candidate& split, Watch& watch) {
     const std::size_t n_marks = (segment.size() + kRowsAtOnce - 1) / kRowsAtOnce;
     crew_->each(n_marks, watch, [&](std::size_t w, std::size_t item, Watch& own_watch) {
         const auto begin = static_cast<std::uint32_t>(segment.begin + item * kRowsAtOnce);
@@ -406,12 +432,6 @@ void Builder::divide_together(const Segment& segment, const Candidate& split, bo
         workers_[w]->search.mark_left(segment, split, begin, std::min(end, segment.end));
         own_watch.worked(kRowsAtOnce);
     });
-    divide_rows_together(segment, split, watch);
-    SplitSearch::set_sides(segment, split, left, right);
-    if (!search_left && !search_right) return first.close(segment);
-    const std::span<const std::uint32_t> features = first.features(segment);
-    first.begin_counts(segment, features, left, search_left, right, search_right);
-    divide_features_together(segment, left, right, watch);
 }
 
 // The features that rows list by parts of the rows, the others one by one.

@@ -35,9 +35,10 @@ class Builder {
     }
 
     // The plan's rows are `rows` in another order; `counts` are those of their classes, sorted by
-    // class. `depth` is that of the subtree's root.
+    // class. `depth` is that of the subtree's root, which is never put off.
     void build(const Examples& examples, std::span<const Slot> rows,
-               std::span<const ClassCount> counts, std::uint32_t depth, Plan& plan, Watch& watch);
+               std::span<const ClassCount> counts, std::uint32_t depth, PutOff put_off, Plan& plan,
+               Watch& watch);
 
   private:
     struct Open {
@@ -70,8 +71,10 @@ class Builder {
     void settle_sorting();
     void count_chunk(std::size_t chunk, std::uint32_t* counts, Watch& watch);
     void plan_alone(Worker& worker, Plan& plan, Watch& watch);
-    template <typename Best, typename Divide>
-    void plan_node(Worker& worker, Plan& plan, Open open, Best best_of, Divide divide);
+    template <typename Best, typename DivideRows, typename DivideFeatures>
+    void plan_node(Worker& worker, Plan& plan, Open open, Best best_of, DivideRows divide_rows,
+                   DivideFeatures divide_features);
+    bool search_on(PlannedNode& child, std::uint32_t depth) const;
     void count_classes(Worker& worker, std::uint32_t begin, std::uint32_t end) const;
     void plan_children(Worker& worker, Plan& plan, const Open& parent, std::uint32_t middle);
     void finish(Plan& plan, std::span<const Slot> rows, Watch& watch);
@@ -90,8 +93,7 @@ class Builder {
     void plan_subtree(Worker& worker, const Plan& plan, Subtree& subtree, Watch& watch);
     static void append(Plan& plan, const Subtree& subtree);
     Candidate best_together(Segment& segment, std::span<const ClassCount> counts, Watch& watch);
-    void divide_together(const Segment& segment, const Candidate& split, bool search_left,
-                         bool search_right, Segment& left, Segment& right, Watch& watch);
+    void mark_left_together(const Segment& segment, const Candidate& split, Watch& watch);
     void divide_features_together(const Segment& segment, const Segment& left, const Segment& right,
                                   Watch& watch);
     void divide_rows_together(const Segment& segment, const Candidate& split, Watch& watch);
@@ -99,6 +101,7 @@ class Builder {
     Limits limits_;
     std::size_t n_workers_;
     Crew* crew_ = nullptr;  // of the build at hand
+    PutOff put_off_;        // the same
     Columns columns_;
     std::vector<std::unique_ptr<Worker>> workers_;
     // Scratch that lives from build to build.

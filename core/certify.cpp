@@ -61,9 +61,10 @@ class Auditor {
         while (!stack.empty()) {
             const Visit visit = std::move(stack.back());
             stack.pop_back();
+            const Node& node = tree_[visit.id];
+            if (node.put_off) breach("it has not been built yet");
             audit_node(visit);
             ++audit_.nodes;
-            const Node& node = tree_[visit.id];
             if (node.split.kind == Kind::leaf) continue;
             Visit left{node.left, visit.id, visit.depth + 1, {}};
             Visit right{node.left + 1, visit.id, visit.depth + 1, {}};

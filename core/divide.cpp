@@ -58,16 +58,6 @@ void SplitSearch::mark_left_sorted(const Segment& segment, const Candidate& spli
     }
 }
 
-void SplitSearch::divide(const Segment& segment, const Candidate& split, bool search_left,
-                         bool search_right, Segment& left, Segment& right, Watch& watch) {
-    mark_left(segment, split, segment.begin, segment.end);
-    divide_rows(segment, split, left, right, watch);
-    if (!search_left && !search_right) return close(segment);
-    divide_features(features(segment), segment, watch);
-    begin_counts(segment, features(segment), left, search_left, right, search_right);
-    divide_counts(features(segment), left, right, watch);
-}
-
 void SplitSearch::divide_rows(const Segment& segment, const Candidate& split, Segment& left,
                               Segment& right, Watch& watch) {
     divide_some_rows(segment.begin, segment.end);

@@ -28,8 +28,9 @@ bool FewRows::can_plan(const Columns& columns, std::span<const std::uint32_t> fe
     });
 }
 
-void FewRows::plan(Columns& columns, SplitSearch& search, const Segment& segment, Plan& plan,
-                   std::uint32_t node, std::uint32_t depth, Watch& watch) {
+void FewRows::plan(Columns& columns, SplitSearch& search, const Segment& segment, PutOff put_off,
+                   Plan& plan, std::uint32_t node, std::uint32_t depth, Watch& watch) {
+    put_off_ = put_off;
     const ClassCount* const counts = plan.counts.data() + plan.nodes[node].counts_begin;
     classes_ = {counts[0].label, counts[1].label};
     load(columns, search, segment, watch);
@@ -160,9 +161,9 @@ void FewRows::plan_children(const Open& open, const Cut& cut, Plan& plan) {
     plan_child(plan, begin + cut.left, n_right, open.ones - cut.ones_left);
     const Sides sides{plan.nodes[left].tally, plan.nodes[left + 1].tally};
     plan.nodes[open.node].floor = mass(sides);
-    const bool search_left = !limits_.build_stops(sides.left, open.depth + 1);
-    const bool search_right = !limits_.build_stops(sides.right, open.depth + 1);
     const Element* const elements = list(open, cut.list);
+    const bool search_left = search_on(plan.nodes[left], open.depth + 1, elements);
+    const bool search_right = search_on(plan.nodes[left + 1], open.depth + 1, elements + cut.left);
     if (!search_left) put_rows(elements, cut.left, begin);
     if (!search_right) put_rows(elements + cut.left, n_right, begin + cut.left);
     if (search_left || search_right) divide(open, cut, search_left, search_right, left);
@@ -178,6 +179,16 @@ void FewRows::plan_child(Plan& plan, std::uint32_t begin, std::uint32_t n,
     if (ones < n) plan.counts.push_back({classes_[0], n - ones});
     if (ones > 0) plan.counts.push_back({classes_[1], ones});
     child.counts_end = static_cast<std::uint32_t>(plan.counts.size());
+}
+
+// Whether there is anything to be searched in a child, whose rows are these, and now.
+bool FewRows::search_on(PlannedNode& child, std::uint32_t depth, const Element* elements) const {
+    if (limits_.build_stops(child.tally, depth)) return false;
+    child.put_off = child.tally.size <= put_off_.largest &&
+                    std::none_of(elements, elements + child.tally.size, [&](Element e) {
+                        return rows_[e & wide::few::kRow] >= put_off_.first_new;
+                    });
+    return !child.put_off;
 }
 
 void FewRows::divide(const Open& open, const Cut& cut, bool search_left, bool search_right,

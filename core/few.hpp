@@ -31,8 +31,8 @@ class FewRows {
 
     // Plans what is below a node, whose rows and features are those of the segment. The segment's
     // rows are put into the order of the plan.
-    void plan(Columns& columns, SplitSearch& search, const Segment& segment, Plan& plan,
-              std::uint32_t node, std::uint32_t depth, Watch& watch);
+    void plan(Columns& columns, SplitSearch& search, const Segment& segment, PutOff put_off,
+              Plan& plan, std::uint32_t node, std::uint32_t depth, Watch& watch);
 
   private:
     using Element = wide::few::Element;
@@ -60,6 +60,7 @@ class FewRows {
     Split split_at(const Open& open, const Cut& cut) const;
     void plan_children(const Open& open, const Cut& cut, Plan& plan);
     void plan_child(Plan& plan, std::uint32_t begin, std::uint32_t n, std::uint32_t ones) const;
+    bool search_on(PlannedNode& child, std::uint32_t depth, const Element* elements) const;
     void divide(const Open& open, const Cut& cut, bool search_left, bool search_right,
                 std::uint32_t left_node);
     Bits mark_left(const Open& open, const Cut& cut) const;
@@ -77,6 +78,7 @@ class FewRows {
     }
 
     Limits limits_;
+    PutOff put_off_;                       // of the build at hand
     std::uint32_t* order_ = nullptr;       // of the rows in the plan
     std::array<ClassId, 2> classes_{};     // in the order of their numbers
     std::vector<std::uint32_t> rows_;      // by new number

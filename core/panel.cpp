@@ -66,7 +66,7 @@ void Panel::insert(std::span<const Insertion> inserted, std::span<const std::uin
     if (inserted.empty()) return;
     start(inserted);
     try {
-        for (const Slot slot : staged_) test(slot, ranks);
+        for (const Slot slot : staged_) test(slot, ranks, watch);
         decide_who_sleeps();
         for (Seat& seat : seats_) {
             leaving_.clear();
@@ -147,10 +147,28 @@ void Panel::rebuild(Watch& watch) {
     commit();
 }
 
+bool Panel::is_finished() const {
+    return std::ranges::all_of(
+        seats_, [](const Seat& seat) { return !seat.upkeep || seat.upkeep->is_finished(); });
+}
+
+void Panel::finish_way(const double* x, Watch& watch) {
+    for (Seat& seat : seats_) {
+        if (seat.upkeep) seat.upkeep->finish_way(examples_, x, watch);
+    }
+}
+
+void Panel::finish(Watch& watch) {
+    for (Seat& seat : seats_) {
+        if (seat.upkeep) seat.upkeep->finish(examples_, watch);
+    }
+}
+
 // ---- who is good --------------------------------------------------------------------------------
 
-void Panel::test(Slot slot, std::span<const std::uint32_t> ranks) {
+void Panel::test(Slot slot, std::span<const std::uint32_t> ranks, Watch& watch) {
     const double* const x = examples_.x(slot);
+    finish_way(x, watch);
     for (Seat& seat : seats_) {
         if (!seat.upkeep || seat.upkeep->tree().root().tally.size == 0) continue;
         const Tree& tree = seat.upkeep->tree();

@@ -58,6 +58,10 @@ class Panel {
     // The tree that answers now; it is awake.
     std::size_t best() const { return best_; }
     const Tree& tree() const { return upkeep(best_).tree(); }
+    // Before any of the trees is looked at: on the way of x, or everywhere (see Upkeep).
+    bool is_finished() const;
+    void finish_way(const double* x, Watch& watch);
+    void finish(Watch& watch);
 
     // Examples that came and went, and the work of all trees on them.
     Stats stats() const;
@@ -103,7 +107,7 @@ class Panel {
 
     void start(std::span<const Insertion> inserted);
     void unstage() noexcept;
-    void test(Slot slot, std::span<const std::uint32_t> ranks);
+    void test(Slot slot, std::span<const std::uint32_t> ranks, Watch& watch);
     void decide_who_sleeps();
     static void wake(Record& next, const Record& best);
     void wake_if_none_can_answer();

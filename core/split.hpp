@@ -84,11 +84,9 @@ class SplitSearch {
     void close_features(Segment& segment);
     void set_value(Candidate& best) const;
 
-    // Rows that go left come first; a side that is not searched again needs no features.
-    void divide(const Segment& segment, const Candidate& split, bool search_left, bool search_right,
-                Segment& left, Segment& right, Watch& watch);
-    // The same in steps, of which each can be shared by several workers: which rows go left, for
-    // positions of the segment; the rows, or some of them (how many go left); features and counts.
+    // To divide a segment, in steps of which each can be shared by several workers: which rows go
+    // left, for positions of the segment; the rows, or some of them (how many go left), those that
+    // go left first; counts begun for the sides that are searched again; features and counts.
     void mark_left(const Segment& segment, const Candidate& split, std::uint32_t begin,
                    std::uint32_t end);
     void divide_rows(const Segment& segment, const Candidate& split, Segment& left, Segment& right,

@@ -28,15 +28,36 @@ ClassId Tree::majority(NodeId id, std::span<const std::uint32_t> rank) const {
     return std::min_element(all.begin(), all.end(), precedes)->label;
 }
 
-void Tree::collect_rows(NodeId subtree, std::vector<Slot>& rows_out) const {
+template <typename Do>
+void Tree::each_leaf(NodeId subtree, Do do_this) const {
     const auto is_right = [](NodeId id) { return id % 2 == 1; };
     for (NodeId id = subtree;; ++id) {
         while (!nodes_[id].is_leaf()) id = nodes_[id].left;
-        const auto own = rows(nodes_[id]);
-        rows_out.insert(rows_out.end(), own.begin(), own.end());
+        do_this(nodes_[id]);
         while (id != subtree && is_right(id)) id = nodes_[id].parent;
         if (id == subtree) return;
     }
+}
+
+void Tree::collect_rows(NodeId subtree, std::vector<Slot>& rows_out) const {
+    each_leaf(subtree, [&](const Node& leaf) {
+        const auto own = rows(leaf);
+        rows_out.insert(rows_out.end(), own.begin(), own.end());
+    });
+}
+
+std::size_t Tree::collect_rows_by_age(NodeId subtree, std::vector<Slot>& rows_out) const {
+    rows_out.resize(static_cast<std::size_t>(nodes_[subtree].tally.size));
+    auto old_end = rows_out.begin(), new_begin = rows_out.end();
+    each_leaf(subtree, [&](const Node& leaf) {
+        // A leaf lists what comes behind what it has.
+        const auto own = rows(leaf);
+        const std::size_t n_gone = std::min(leaf.deletions_since_build, leaf.built_size);
+        const std::size_t n_old = std::min(leaf.built_size - n_gone, own.size());
+        old_end = std::copy_n(own.begin(), n_old, old_end);
+        new_begin = std::copy_backward(own.begin() + n_old, own.end(), new_begin);
+    });
+    return static_cast<std::size_t>(old_end - rows_out.begin());
 }
 
 ClassCount* Tree::count_place(Node& node, ClassId label) noexcept {
@@ -139,6 +160,8 @@ void Tree::fill(Node& node, const PlannedNode& planned, const Plan& plan) {
     node.tally = planned.tally;
     node.built_size = n_rows;
     node.built_inseparable = node.all_equal = planned.inseparable;
+    node.put_off = planned.put_off;
+    n_put_off_ += planned.put_off;
     if (n_classes > Node::kFewClasses) node.many_counts = counts_.take(n_classes);
     node.n_classes = n_classes;
     std::copy_n(plan.counts.data() + planned.counts_begin, n_classes, counts_of(node));
@@ -176,23 +199,20 @@ Node Tree::grow(Plan& plan) {
 void Tree::free_below(Node& top) noexcept {
     // No recursion and no stack of its own: a tree may be as deep as it has examples, and freeing
     // must not allocate.
-    rows_.give_back(top.rows);
-    counts_.give_back(top.many_counts);
     NodeId pending = kNoNode;  // pairs still to be freed, chained by the left node's parent
-    const auto push = [&](Node& node) {
+    const auto free = [&](Node& node) {
+        rows_.give_back(node.rows);
+        counts_.give_back(node.many_counts);
+        n_put_off_ -= node.put_off;
         if (node.is_leaf()) return;
         nodes_[node.left].parent = pending;
         pending = node.left;
     };
-    push(top);
+    free(top);
     while (pending != kNoNode) {
         const NodeId pair = pending;
         pending = nodes_[pair].parent;
-        for (const NodeId id : {pair, pair + 1}) {
-            rows_.give_back(nodes_[id].rows);
-            counts_.give_back(nodes_[id].many_counts);
-            push(nodes_[id]);
-        }
+        for (const NodeId id : {pair, pair + 1}) free(nodes_[id]);
         n_nodes_ -= 2;
         free_pairs_.push_back(pair);
     }

@@ -8,7 +8,8 @@
 // node are the sum of its children's, a leaf lists exactly the examples that route to it.
 //
 // A new subtree is planned (build.cpp), then grown beside the old one (`grow`, may fail), then
-// swapped in (`replace`, cannot fail).
+// swapped in (`replace`, cannot fail). Some of its nodes may be put off: they look like leaves and
+// list their examples, and are built when somebody comes by (upkeep.cpp).
 //
 // Must not know: how splits are found, when to rebuild.
 #pragma once
@@ -127,6 +128,7 @@ struct Node {
     std::uint32_t deletions_since_build = 0;  // what the floor has lost, in units of two
     bool built_inseparable = false;           // a leaf only because all its examples had the same x
     bool all_equal = false;                   // known: all its examples have the same x
+    bool put_off = false;                     // not built yet: no update has passed since
     Block many_counts;
     Block rows;  // of a leaf; as many as tally.size
 
@@ -144,6 +146,7 @@ struct PlannedNode {
     std::uint32_t counts_begin = 0, counts_end = 0;  // in Plan::counts
     NodeId place = kNoNode;                          // where it is grown
     bool inseparable = false;
+    bool put_off = false;
 };
 struct Plan {
     std::vector<PlannedNode> nodes;
@@ -175,6 +178,9 @@ class Tree {
         return {rows_.data(leaf.rows), static_cast<std::size_t>(leaf.tally.size)};
     }
     void collect_rows(NodeId subtree, std::vector<Slot>& rows) const;
+    // The same, those first that were there when their leaf was made; returns their number. (With
+    // deletions, roughly.)
+    std::size_t collect_rows_by_age(NodeId subtree, std::vector<Slot>& rows) const;
 
     // Counting in and out. The make_room calls may fail and change nothing that can be seen; after
     // them, `count_in` and `list` cannot fail.
@@ -196,8 +202,11 @@ class Tree {
     std::size_t n_nodes() const { return n_nodes_; }
     std::size_t n_leaves() const { return (n_nodes_ + 1) / 2; }
     std::uint32_t depth() const;
+    std::size_t n_put_off() const { return n_put_off_; }
 
   private:
+    template <typename Do>
+    void each_leaf(NodeId subtree, Do do_this) const;
     NodeId take_pair();
     void free_below(Node& node) noexcept;
     void fill(Node& node, const PlannedNode& planned, const Plan& plan);
@@ -214,6 +223,7 @@ class Tree {
     std::vector<Node> nodes_;
     std::vector<NodeId> free_pairs_;  // with room for all: freeing must not fail
     std::size_t n_nodes_ = 1;
+    std::size_t n_put_off_ = 0;
     BlockPool<Slot> rows_;
     BlockPool<ClassCount> counts_;
     std::vector<std::uint32_t> places_;  // by slot: where its leaf lists it

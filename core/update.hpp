@@ -35,6 +35,11 @@ class DynamicTree {
     // The tree that Build gives for the examples that are in now, whatever the history.
     void rebuild(Watch& watch);
 
+    // Before the tree is looked at: on the way of x, or everywhere (see Upkeep).
+    bool is_finished() const { return upkeep_.is_finished(); }
+    void finish_way(const double* x, Watch& watch) { upkeep_.finish_way(examples_, x, watch); }
+    void finish(Watch& watch) { upkeep_.finish(examples_, watch); }
+
   private:
     void stage(std::span<const Slot> deleted, std::span<const Insertion> inserted);
 

@@ -15,13 +15,15 @@ std::uint64_t size_class(std::uint32_t built_size) {
 
 constexpr std::uint32_t kMostUpdates = std::uint32_t{1} << 31;
 constexpr std::size_t kKeepRowsUpTo = 4096, kKeepPlansUpTo = 4;
+constexpr std::size_t kOneRow = 2;       // changes: a correction takes one out and another in
+constexpr std::size_t kPutOffShare = 4;  // larger parts of a subtree are built at once
 
 }  // namespace
 
 void Upkeep::prepare(const Examples& examples, std::span<const Change> changes, Watch& watch) {
     start(changes);
     tree_.make_room_for_slots(examples.slots_end());
-    route(examples);
+    route(examples, watch);
     apply(examples);
     try {
         repair(examples, watch);
@@ -35,7 +37,7 @@ void Upkeep::prepare(const Examples& examples, std::span<const Change> changes, 
 void Upkeep::prepare_rebuild(const Examples& examples, Watch& watch) {
     start({});
     touched_.assign(1, Touched{kRoot, 0, 0, 0});
-    plan_rebuild(examples, 0, watch);
+    plan_rebuild(examples, 0, false, watch);
     grow_rebuilds();
 }
 
@@ -51,6 +53,40 @@ void Upkeep::cancel(const Examples& examples) noexcept {
     undo(examples);
 }
 
+// ---- what was put off ---------------------------------------------------------------------------
+
+void Upkeep::finish_way(const Examples& examples, const double* x, Watch& watch) {
+    NodeId id = kRoot;
+    for (std::uint32_t depth = 0;; ++depth) {
+        if (tree_[id].put_off) build_now(examples, id, depth, true, watch);
+        if (tree_[id].is_leaf()) return;
+        id = tree_.child(tree_[id], x);
+    }
+}
+
+void Upkeep::finish(const Examples& examples, Watch& watch) {
+    if (is_finished()) return;
+    std::vector<std::pair<NodeId, std::uint32_t>> open{{kRoot, 0}};
+    while (!open.empty()) {
+        const auto [id, depth] = open.back();
+        open.pop_back();
+        if (tree_[id].put_off) {
+            build_now(examples, id, depth, false, watch);
+        } else if (!tree_[id].is_leaf()) {
+            open.emplace_back(tree_[id].left, depth + 1);
+            open.emplace_back(tree_[id].right(), depth + 1);
+        }
+    }
+}
+
+void Upkeep::build_now(const Examples& examples, NodeId node, std::uint32_t depth, bool may_put_off,
+                       Watch& watch) {
+    plan(examples, node, depth, may_put_off, late_plan_, watch);
+    const Node grown = tree_.grow(late_plan_);
+    tree_.replace(node, grown, late_plan_);
+    if (late_plan_.rows.size() > kKeepRowsUpTo) late_plan_ = {};
+}
+
 // ---- changes ------------------------------------------------------------------------------------
 
 void Upkeep::start(std::span<const Change> changes) {
@@ -61,14 +97,15 @@ void Upkeep::start(std::span<const Change> changes) {
 }
 
 // The nodes that the changes pass, each with its range of changes_, and room for them there.
-void Upkeep::route(const Examples& examples) {
+void Upkeep::route(const Examples& examples, Watch& watch) {
     touched_.clear();
-    if (changes_.size() == 1) return route_one(examples);
+    if (changes_.size() == 1) return route_one(examples, watch);
     to_route_.assign(1, Touched{kRoot, 0, 0, static_cast<std::uint32_t>(changes_.size())});
     while (!to_route_.empty()) {
         const Touched at = to_route_.back();
         to_route_.pop_back();
         touched_.push_back(at);
+        if (tree_[at.node].put_off) build_now(examples, at.node, at.depth, true, watch);
         make_room(examples, at);
         const Node& node = tree_[at.node];
         if (node.is_leaf()) continue;
@@ -81,13 +118,14 @@ void Upkeep::route(const Examples& examples) {
     }
 }
 
-void Upkeep::route_one(const Examples& examples) {
+void Upkeep::route_one(const Examples& examples, Watch& watch) {
     const auto [slot, is_insertion] = changes_[0];
     const double* const x = examples.x(slot);
     const ClassId label = examples.label(slot);
     NodeId id = kRoot;
     for (std::uint32_t depth = 0;; ++depth) {
         touched_.push_back({id, depth, 0, 1});
+        if (tree_[id].put_off) build_now(examples, id, depth, true, watch);
         if (is_insertion && !tree_.has_class(id, label)) tree_.make_room_for_classes(id, 1);
         if (tree_[id].is_leaf()) break;
         id = tree_.child(tree_[id], x);
@@ -171,7 +209,7 @@ void Upkeep::repair(const Examples& examples, Watch& watch) {
         const std::size_t highest = highest_of_size_class(i);
         // What was planned below the new subtree's root is planned again as a part of it.
         while (n_rebuilds_ > 0 && rebuilds().back().touched > highest) --n_rebuilds_;
-        plan_rebuild(examples, highest, watch);
+        plan_rebuild(examples, highest, changes_.size() <= kOneRow, watch);
         const std::uint32_t depth = touched_[highest].depth;
         do ++i;
         while (i < touched_.size() && touched_[i].depth > depth);
@@ -235,19 +273,28 @@ std::size_t Upkeep::highest_of_size_class(std::size_t touched) const {
     return touched;
 }
 
-void Upkeep::plan_rebuild(const Examples& examples, std::size_t touched, Watch& watch) {
+void Upkeep::plan_rebuild(const Examples& examples, std::size_t touched, bool may_put_off,
+                          Watch& watch) {
     const Touched& at = touched_[touched];
     if (n_rebuilds_ == rebuilds_.size()) rebuilds_.emplace_back();
     Rebuild& rebuild = rebuilds_[n_rebuilds_];
     rebuild.node = at.node;
     rebuild.touched = touched;
-    rows_.clear();
-    rows_.reserve(static_cast<std::size_t>(tree_[at.node].tally.size));
-    tree_.collect_rows(at.node, rows_);
     ++work_.rebuilds;
-    work_.rows_rebuilt += rows_.size();
-    builder_.build(examples, rows_, tree_.counts(tree_[at.node]), at.depth, rebuild.plan, watch);
+    work_.rows_rebuilt += tree_[at.node].tally.size;
+    plan(examples, at.node, at.depth, may_put_off, rebuild.plan, watch);
     ++n_rebuilds_;
+}
+
+void Upkeep::plan(const Examples& examples, NodeId node, std::uint32_t depth, bool may_put_off,
+                  Plan& plan, Watch& watch) {
+    const std::size_t n_old = tree_.collect_rows_by_age(node, rows_);
+    PutOff put_off;
+    if (may_put_off) {
+        put_off = {static_cast<std::uint32_t>(rows_.size() / kPutOffShare),
+                   static_cast<std::uint32_t>(n_old)};
+    }
+    builder_.build(examples, rows_, tree_.counts(tree_[node]), depth, put_off, plan, watch);
     if (rows_.size() > kKeepRowsUpTo) rows_ = {};
 }
 

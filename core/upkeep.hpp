@@ -12,6 +12,11 @@
 //               checked exactly, and a node that has lost more than half of s(v) is rebuilt.
 //   the paper's c(v) > epsilon * s(v), updates since the build against the size at the build.
 //
+// After an update of one row, nodes of the new subtree are put off where no row has come since they
+// were last built: most of them are rebuilt with an ancestor before anybody comes by. They are
+// built when an update or a question does, from the very rows they would have been built from, so
+// that nobody can tell.
+//
 // All or nothing: `prepare` builds new subtrees beside the old ones, and counts back if it fails;
 // `commit` swaps them in, `cancel` takes everything back, and neither can fail. So one update may
 // change several trees, or none.
@@ -48,6 +53,7 @@ class Upkeep {
     Upkeep(std::span<const Kind> kinds, const Limits& limits, std::size_t n_workers)
         : limits_(limits), kinds_(kinds.begin(), kinds.end()), builder_(limits, kinds, n_workers) {}
 
+    // Nodes that are put off look like leaves: whoever asks wants `finish` first.
     const Tree& tree() const { return tree_; }
     const Limits& limits() const { return limits_; }
     std::span<const Kind> kinds() const { return kinds_; }
@@ -59,6 +65,11 @@ class Upkeep {
     void prepare_rebuild(const Examples& examples, Watch& watch);
     void commit() noexcept;
     void cancel(const Examples& examples) noexcept;
+
+    // What was put off is built: on the way of x, or everywhere. Not between prepare and commit.
+    bool is_finished() const { return tree_.n_put_off() == 0; }
+    void finish_way(const Examples& examples, const double* x, Watch& watch);
+    void finish(const Examples& examples, Watch& watch);
 
   private:
     struct Touched {
@@ -74,8 +85,8 @@ class Upkeep {
     };
 
     void start(std::span<const Change> changes);
-    void route(const Examples& examples);
-    void route_one(const Examples& examples);
+    void route(const Examples& examples, Watch& watch);
+    void route_one(const Examples& examples, Watch& watch);
     void make_room(const Examples& examples, const Touched& at);
     void apply(const Examples& examples) noexcept;
     void undo(const Examples& examples) noexcept;
@@ -89,7 +100,12 @@ class Upkeep {
     bool leaf_must_split(const Examples& examples, Node& leaf, std::uint32_t depth);
     bool gap_may_exceed(Node& node) const;
     std::size_t highest_of_size_class(std::size_t touched) const;
-    void plan_rebuild(const Examples& examples, std::size_t touched, Watch& watch);
+    void plan_rebuild(const Examples& examples, std::size_t touched, bool may_put_off,
+                      Watch& watch);
+    void plan(const Examples& examples, NodeId node, std::uint32_t depth, bool may_put_off,
+              Plan& plan, Watch& watch);
+    void build_now(const Examples& examples, NodeId node, std::uint32_t depth, bool may_put_off,
+                   Watch& watch);
     void grow_rebuilds();
     std::span<Rebuild> rebuilds() { return {rebuilds_.data(), n_rebuilds_}; }
     void forget_rebuilds() noexcept;
@@ -107,6 +123,7 @@ class Upkeep {
     std::vector<Rebuild> rebuilds_;  // the first of them; small plans are kept for their memory
     std::size_t n_rebuilds_ = 0;
     std::vector<Slot> rows_;  // of the subtree to be rebuilt
+    Plan late_plan_;          // of a node that was put off
     Stats work_;
 };
 

@@ -7,6 +7,8 @@
 //   exact_comparison     splits of equal mass compare equal, others as exact fractions do.
 //   sorting              the sorter against std::sort.
 //   all_ways_to_build_agree  wide and plain, one worker and three, on data of all forms.
+//   put_off              nobody can tell whether nodes were put off: a tree that is finished after
+//                        every update, and one that never is, side by side.
 //   panel                several trees over one store, see panel_tests.cpp.
 // Under -fsanitize=address a leak after a failure is found as well.
 
@@ -53,12 +55,15 @@ void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
 namespace evertree {
 namespace {
 
-Audit audit(const DynamicTree& subject) {
+Audit audit(DynamicTree& subject) {
     NoWatch watch;
+    subject.finish(watch);
     return certify(subject, watch);
 }
 
-std::string portrait(const DynamicTree& subject) {
+std::string portrait(DynamicTree& subject) {
+    NoWatch watch;
+    subject.finish(watch);
     return std::to_string(subject.examples().size()) + ";" + portrait(subject.upkeep());
 }
 
@@ -130,17 +135,24 @@ std::vector<Step> plan_steps(const Limits& limits, int n_steps) {
     return steps;
 }
 
-// The last of the steps with its allocation number `chance` failing; whether it failed.
-bool survives_failure(const Limits& limits, std::span<const Step> steps, long chance) {
-    DynamicTree subject(kKinds, limits);
+void carry_out(DynamicTree& subject, std::span<const Step> steps) {
     NoWatch watch;
-    for (const Step& step : steps.first(steps.size() - 1)) {
+    for (const Step& step : steps) {
         subject.update(slots_of(subject, step), step.batch.insertions, watch);
     }
+}
+
+// The last of the steps with its allocation number `chance` failing; whether it failed.
+bool survives_failure(const Limits& limits, std::span<const Step> steps, long chance) {
+    // Two of them: to look at a tree finishes it.
+    DynamicTree subject(kKinds, limits), twin(kKinds, limits);
+    NoWatch watch;
+    carry_out(subject, steps.first(steps.size() - 1));
+    carry_out(twin, steps.first(steps.size() - 1));
     const Step& last = steps.back();
-    const std::string before = portrait(subject), where = "step " + std::to_string(steps.size()) +
-                                                          ", allocation " + std::to_string(chance);
-    const auto breaches = audit(subject).breaches;
+    const std::string before = portrait(twin), where = "step " + std::to_string(steps.size()) +
+                                                       ", allocation " + std::to_string(chance);
+    const auto breaches = audit(twin).breaches;
     const std::vector<Slot> deleted = slots_of(subject, last);
     bool failed = false;
     allocations_until_failure = chance;
@@ -370,6 +382,130 @@ void all_ways_to_build_agree() {
     std::printf("all_ways_to_build_agree: %d streams\n", n_compared);
 }
 
+struct Moving {
+    ClassId n_classes;
+    bool any_category;
+    double epsilon;
+    std::size_t window;
+
+    std::string name() const {
+        return std::to_string(n_classes) + " classes, epsilon " + std::to_string(epsilon) +
+               ", window " + std::to_string(window) + (any_category ? ", category" : "");
+    }
+};
+
+// Rows come from one place for a while, then from another, and leave in turn; some are corrected.
+class MovingStream {
+  public:
+    MovingStream(const Moving& moving, std::size_t n_features)
+        : moving_(moving), x_(n_features), random_(moving.n_classes) {}
+
+    void change(DynamicTree& subject, std::size_t step) {
+        NoWatch watch;
+        std::vector<Slot> deleted;
+        if (step % 7 == 0) deleted.push_back(slot(subject, pick(step + 1)));
+        if (moving_.window > 0 && step > moving_.window) {
+            deleted.push_back(slot(subject, step - moving_.window));
+        }
+        std::erase(deleted, kNoSlot);
+        if (deleted.size() == 2 && deleted[0] == deleted[1]) deleted.pop_back();
+        const ClassId label = pick(9) == 0 ? pick(moving_.n_classes) : x_[0] > x_[2];
+        const Insertion inserted{x_.data(), label, static_cast<ExampleId>(step)};
+        subject.update(deleted, {&inserted, 1}, watch);
+    }
+    const double* next(std::size_t step) {
+        const double place = step / 200 % 3 == 0 ? 0 : step / 200 % 3 == 1 ? 25 : 50;
+        for (double& v : x_) v = place + pick(40);
+        if (moving_.any_category) x_[1] = pick(4);
+        return x_.data();
+    }
+    // The same choices again, for the other tree.
+    void remember() { before_ = random_; }
+    void repeat() { random_ = before_; }
+
+  private:
+    std::uint32_t pick(std::size_t n) { return static_cast<std::uint32_t>(random_() % n); }
+    static Slot slot(const DynamicTree& subject, std::size_t id) {
+        return subject.examples().find(static_cast<ExampleId>(id));
+    }
+
+    Moving moving_;
+    std::vector<double> x_;
+    std::mt19937 random_, before_;
+};
+
+ClassId label(DynamicTree& subject, const double* x) {
+    const std::vector<std::uint32_t> ranks{0, 1, 2};
+    NoWatch watch;
+    subject.finish_way(x, watch);
+    const NodeId node = subject.tree().answering(x);
+    expect(!subject.tree()[node].put_off, "the way is not finished");
+    return subject.tree().majority(node, ranks);
+}
+
+// Memory runs out while what was put off is built: some of it may be there then.
+bool fails_to_finish(DynamicTree& subject, long chance) {
+    NoWatch watch;
+    bool failed = false;
+    allocations_until_failure = chance;
+    try {
+        subject.finish(watch);
+    } catch (const std::bad_alloc&) {
+        failed = true;
+    }
+    allocations_until_failure = -1;
+    return failed;
+}
+
+// How often a tree was not finished after an update.
+long compare_with_finished(const Moving& moving, long& n_failed) {
+    std::vector<Kind> kinds(3, Kind::real);
+    if (moving.any_category) kinds[1] = Kind::categorical;
+    Limits limits;
+    limits.epsilon = moving.epsilon;
+    if (moving.any_category) limits.max_depth = 8;
+    DynamicTree late(kinds, limits), finished(kinds, limits);
+    MovingStream stream(moving, kinds.size());
+    NoWatch watch;
+    long n_unfinished = 0;
+    for (std::size_t step = 0; step < 3000 && failures < 10; ++step) {
+        const double* const x = stream.next(step);
+        if (step > 0) expect(label(late, x) == label(finished, x), "label, " + moving.name());
+        stream.remember();
+        stream.change(late, step);
+        stream.repeat();
+        stream.change(finished, step);
+        n_unfinished += !late.is_finished();
+        if (step % 50 == 0) n_failed += fails_to_finish(late, static_cast<long>(step / 50 % 8));
+        if (step % 1000 == 999) {
+            expect(portrait(late) == portrait(finished), "put off, " + moving.name());
+            const bool certified = limits.certified_rule();
+            expect(!certified || audit(late).breaches.empty(), "audit, " + moving.name());
+        }
+        finished.finish(watch);
+    }
+    return n_unfinished;
+}
+
+void put_off() {
+    long n_unfinished = 0, n_failed = 0;
+    for (const ClassId n_classes : {2, 3}) {
+        for (const bool any_category : {false, true}) {
+            for (const double epsilon : {Limits::kCertifiedRule, 0.3}) {
+                for (const std::size_t window : {0, 400}) {
+                    const long n =
+                        compare_with_finished({n_classes, any_category, epsilon, window}, n_failed);
+                    expect(n > 300, "too little was put off: " + std::to_string(n));
+                    n_unfinished += n;
+                }
+            }
+        }
+    }
+    expect(n_failed > 50, "too few attempts to finish failed: " + std::to_string(n_failed));
+    std::printf("put_off: %ld times a tree was not finished, %ld failures survived\n", n_unfinished,
+                n_failed);
+}
+
 }  // namespace
 }  // namespace evertree
 
@@ -381,6 +517,7 @@ int main() {
     evertree::wide::use_avx512(false);
     evertree::sorting();
     evertree::all_ways_to_build_agree();
+    evertree::put_off();
     evertree::test_panel();
     if (evertree::failures > 0) return 1;
     std::printf("core: all passed\n");

@@ -52,7 +52,9 @@ class PlainWindows {
     std::vector<std::deque<ExampleId>> ids_;
 };
 
-std::string portrait(const Panel& panel) {
+std::string portrait(Panel& panel) {
+    NoWatch watch;
+    panel.finish(watch);
     std::string text = std::to_string(panel.examples().size()) + " " + std::to_string(panel.best());
     for (std::size_t i = 0; i < panel.n_candidates(); ++i) {
         text += "|" + std::to_string(panel.accuracy(i)) + ";";
@@ -64,8 +66,9 @@ std::string portrait(const Panel& panel) {
     return text;
 }
 
-void check(const Panel& panel, const PlainWindows& plain, const std::string& where) {
+void check(Panel& panel, const PlainWindows& plain, const std::string& where) {
     NoWatch watch;
+    panel.finish(watch);
     for (std::size_t i = 0; i < panel.n_candidates(); ++i) {
         const std::vector<Slot> members = panel.members(i);
         std::deque<ExampleId> ids;
@@ -186,6 +189,7 @@ long empty_the_answering_window() {
     const long n_failures = carry_out(panel, true, [&] { panel.remove(window, watch); });
     expect(panel.tree().root().tally.size > 0, "an empty tree answers");
     expect(panel.best() == 0 && panel.is_awake(0), "the tree of all was not woken");
+    panel.finish(watch);
     const Audit audit = certify(panel.upkeep(0), panel.examples(), panel.members(0), watch);
     expect(audit.breaches.empty(), "the woken tree is not that of what is left");
     return n_failures;

@@ -118,6 +118,37 @@ def test_label_many_answers_from_one_state():
     assert seen["b"], "the readers never saw the other state: the test has tested nothing"
 
 
+def test_what_was_put_off_is_built_for_whoever_comes_by():
+    """Rows come from one place after the other, so most of each rebuild is put off."""
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(6000, 3)) + np.arange(6000).reshape(-1, 1) // 300
+    y = (X[:, 0] + 0.3 * rng.normal(size=6000) > X[:, 1]).tolist()
+    tree, undisturbed = EverTree(3), EverTree(3)
+    tree.insert(X[0], y[0])
+    undisturbed.insert(X[0], y[0])
+
+    def learn() -> None:
+        for row, label in zip(X[1:], y[1:], strict=True):
+            tree.insert(row, label)
+
+    def look_at_all() -> None:
+        assert tree.certify().ok
+
+    crew = Crew()
+    crew.work(learn)
+    for _ in range(3):
+        crew.read(lambda: tree.label(X[np.random.default_rng().integers(6000)]), "label")
+    crew.read(lambda: tree.label_counts(X[0]), "label_counts")
+    crew.read(lambda: tree.label_many(X[:50]), "label_many")
+    crew.read(tree.stats, "stats")
+    crew.read(look_at_all, "certify")
+    crew.run()
+    for row, label in zip(X[1:], y[1:], strict=True):
+        undisturbed.insert(row, label)
+    assert tree.digest() == undisturbed.digest(), SEED
+    assert all(crew.reads.values()), crew.reads
+
+
 def test_labels_appear_and_vanish_under_the_readers():
     """A label is only ever seen while it is, or may just have been, in use; nodes() adds up."""
     tree = EverTree(2, categorical=[1])
