@@ -19,7 +19,7 @@ import numpy as np
 
 from data import Data, available, write_stream
 from evertree import AdaptiveTree
-from measure import Options, fastest, progress
+from measure import Options, fastest, finish, progress
 from peers import moa
 from report import Row, main
 from stream import GRACE_PERIODS, f1, test_then_train
@@ -52,7 +52,8 @@ def ask(options: Options) -> Iterator[Row]:
 def run_evertree(data: Data) -> Run:
     """Label and insert every row but the first."""
     tree = AdaptiveTree(data.n_features)
-    return test_then_train(tree.label, tree.insert, list(data.X), data.positive.tolist())
+    rows, labels = list(data.X), data.positive.tolist()
+    return test_then_train(tree.label, tree.insert, rows, labels, partial(finish, tree, data.X))
 
 
 def run_moa(options: Options, data: Data) -> dict[str, Run]:

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from data import Data, available, synthetic
-from measure import Options, best_seconds, progress, tree_of
+from measure import Options, best_seconds, finish, progress, tree_of
 from report import Row, main
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def _seconds(
     for batch in _batches(data, n_first, n_batch):
         begin = time.process_time()
         insert(tree, batch)
+        finish(tree, data.X)
         seconds += time.process_time() - begin
     return seconds
 

@@ -17,13 +17,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 # One thread on both sides. Read when numpy and scikit-learn are imported, so it stands first.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
 from evertree import EverTree  # noqa: E402
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from evertree import AdaptiveTree
 
 T = TypeVar("T")
 ENOUGH_SECONDS = 20.0  # after two rounds, long comparisons get no further one
@@ -47,6 +53,11 @@ class Options:
 def tree_of(n_features: int, *, jobs: int = 1, **parameters: Any) -> EverTree:
     """Make a tree that works in one thread, unless more are asked for."""
     return EverTree(n_features, n_jobs=jobs, **parameters)
+
+
+def finish(tree: EverTree | AdaptiveTree, X: npt.NDArray[np.float64]) -> None:
+    """Have all that was put off built: whoever asks for many labels does."""
+    tree.label_many(X[:1])
 
 
 def has(package: str) -> bool:

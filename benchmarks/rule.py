@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from data import Data, available, write_stream
-from measure import Options, best_seconds, progress, timed, tree_of
+from measure import Options, best_seconds, finish, progress, timed, tree_of
 from report import Row, main
 
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ def _insertions(data: Data) -> Callable[[], float]:
         tree = _tree(data)
         for x, y in zip(rows, labels, strict=True):
             tree.insert(x, y)
+        finish(tree, data.X)
 
     return timed(insert_all)
 
