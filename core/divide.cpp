@@ -66,8 +66,8 @@ void SplitSearch::divide_rows(const Segment& segment, const Candidate& split, Se
 }
 
 std::uint32_t SplitSearch::divide_some_rows(std::uint32_t begin, std::uint32_t end) const {
-    const wide::Divider divider(columns_.goes_left.get(), columns_.n, spare_.get());
-    return divider.rows(columns_.rows.get() + begin, end - begin);
+    return wide::divide_rows(columns_.goes_left.get(), spare_.get(), columns_.rows.get() + begin,
+                             end - begin);
 }
 
 void SplitSearch::set_sides(const Segment& segment, const Candidate& split, Segment& left,
@@ -79,13 +79,12 @@ void SplitSearch::set_sides(const Segment& segment, const Candidate& split, Segm
 
 void SplitSearch::divide_features(std::span<const std::uint32_t> features, const Segment& segment,
                                   Watch& watch) {
-    const wide::Divider divider(columns_.goes_left.get(), columns_.n, spare_.get());
-    std::size_t n_lists = 0;
     for (const std::uint32_t entry : features) {
-        if ((entry & kCounted) == 0) lists_[n_lists++] = columns_.elements(entry) + segment.begin;
+        if ((entry & kCounted) != 0) continue;
+        wide::divide_elements(columns_.goes_left.get(), spare_.get(),
+                              columns_.elements(entry) + segment.begin, segment.size());
+        watch.worked(segment.size());
     }
-    divider.elements(lists_.data(), n_lists, segment.size());
-    watch.worked(n_lists * segment.size());
 }
 
 SplitSearch::Shares SplitSearch::shares(std::span<const std::uint32_t> features) {

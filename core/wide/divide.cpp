@@ -51,56 +51,38 @@ void divide_elements(const std::uint8_t* goes_left, std::uint32_t* spare, std::u
 namespace {
 
 constexpr std::uint32_t kLanes = 16;
-constexpr std::size_t kRegisterRows = 512;
 
 // Which of up to sixteen rows go left.
-struct FlagsInMemory {
-    const std::uint8_t* goes_left;
-
-    EVERTREE_WIDE std::uint32_t operator()(const std::uint32_t* rows, std::uint32_t count,
-                                           __m512i) const {
-        std::uint32_t low = 0, high = 0;
-        if (count == kLanes) {
-            for (std::uint32_t j = 8; j-- > 0;) {
-                low = 2 * low + goes_left[rows[j] & kRow];
-                high = 2 * high + goes_left[rows[j + 8] & kRow];
-            }
-            return low | high << 8;
+EVERTREE_WIDE inline std::uint32_t flags_of(const std::uint8_t* goes_left,
+                                            const std::uint32_t* rows, std::uint32_t count) {
+    std::uint32_t low = 0, high = 0;
+    if (count == kLanes) {
+        for (std::uint32_t j = 8; j-- > 0;) {
+            low = 2 * low + goes_left[rows[j] & kRow];
+            high = 2 * high + goes_left[rows[j + 8] & kRow];
         }
-        for (std::uint32_t j = 0; j < count; ++j) {
-            low |= std::uint32_t{goes_left[rows[j] & kRow]} << j;
-        }
-        return low;
+        return low | high << 8;
     }
-};
-struct FlagsInRegister {
-    const std::uint64_t* bits;
-
-    EVERTREE_WIDE std::uint32_t operator()(const std::uint32_t*, std::uint32_t count,
-                                           __m512i elements) const {
-        const __m512i place = _mm512_and_si512(_mm512_srli_epi32(elements, 3),
-                                               _mm512_set1_epi32(kRegisterRows / 8 - 1));
-        const __m512i byte = _mm512_permutexvar_epi8(place, _mm512_load_si512(bits));
-        const __m512i bit = _mm512_sllv_epi32(_mm512_set1_epi32(1),
-                                              _mm512_and_si512(elements, _mm512_set1_epi32(7)));
-        return _mm512_mask_test_epi32_mask(first_of_16(count), byte, bit);
+    for (std::uint32_t j = 0; j < count; ++j) {
+        low |= std::uint32_t{goes_left[rows[j] & kRow]} << j;
     }
-};
+    return low;
+}
 
 EVERTREE_WIDE inline __m512i pick(std::uint32_t lanes, __m512i from) {
     return _mm512_maskz_compress_epi32(static_cast<__mmask16>(lanes), from);
 }
 
-template <bool kMarkNew, typename Flags>
-EVERTREE_WIDE inline std::uint32_t divide(const Flags flags, std::uint32_t* spare,
-                                          std::uint32_t* first, std::uint32_t n) {
+template <bool kMarkNew>
+EVERTREE_WIDE std::uint32_t divide(const std::uint8_t* goes_left, std::uint32_t* spare,
+                                   std::uint32_t* first, std::uint32_t n) {
     const __m512i new_value = _mm512_set1_epi32(static_cast<int>(kNewValue));
     std::uint32_t *left = first, *right = spare;
     std::uint32_t left_pending = 1, right_pending = 1;
     for (std::uint32_t i = 0; i < n; i += kLanes) {
         const std::uint32_t count = std::min(n - i, kLanes);
         __m512i rows = _mm512_maskz_loadu_epi32(first_of_16(count), first + i);
-        const std::uint32_t on_left = flags(first + i, count, rows);
+        const std::uint32_t on_left = flags_of(goes_left, first + i, count);
         const std::uint32_t on_right = first_of_16(count) & ~on_left;
         if constexpr (kMarkNew) {
             const std::uint32_t is_new = _mm512_movepi32_mask(rows);
@@ -125,61 +107,27 @@ EVERTREE_WIDE inline std::uint32_t divide(const Flags flags, std::uint32_t* spar
     return n - n_right;
 }
 
-template <typename Flags>
-EVERTREE_WIDE std::uint32_t divide_rows_avx512(const Flags flags, std::uint32_t* spare,
-                                               std::uint32_t* list, std::uint32_t n) {
-    return divide<false>(flags, spare, list, n);
-}
-
-template <typename Flags>
-EVERTREE_WIDE void divide_elements_avx512(const Flags flags, std::uint32_t* spare,
-                                          std::uint32_t* const* lists, std::size_t n_lists,
-                                          std::uint32_t n) {
-    for (std::size_t l = 0; l < n_lists; ++l) divide<true>(flags, spare, lists[l], n);
-}
-
-EVERTREE_WIDE void pack(const std::uint8_t* flags, std::size_t n, std::uint64_t* bits) {
-    for (std::size_t at = 0; at < n; at += 64) {
-        const std::size_t rest = n - at;
-        const std::uint64_t bytes = rest >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << rest) - 1;
-        const __m512i some = _mm512_maskz_loadu_epi8(bytes, flags + at);
-        bits[at / 64] = _mm512_test_epi8_mask(some, some);
-    }
-}
-
 }  // namespace
 
 #endif
 
-Divider::Divider(const std::uint8_t* goes_left, [[maybe_unused]] std::size_t n_rows,
-                 std::uint32_t* spare)
-    : goes_left_(goes_left), spare_(spare) {
+std::uint32_t divide_rows(const std::uint8_t* goes_left, std::uint32_t* spare, std::uint32_t* list,
+                          std::uint32_t n) {
 #ifdef EVERTREE_AVX512
-    fits_register_ = has_avx512 && n_rows <= kRegisterRows;
-    if (fits_register_) pack(goes_left, n_rows, bits_);
+    if (has_avx512) return divide<false>(goes_left, spare, list, n);
 #endif
+    return plain::divide_rows(goes_left, spare, list, n);
 }
 
-std::uint32_t Divider::rows(std::uint32_t* list, std::uint32_t n) const {
+void divide_elements(const std::uint8_t* goes_left, std::uint32_t* spare, std::uint32_t* list,
+                     std::uint32_t n) {
 #ifdef EVERTREE_AVX512
-    if (fits_register_) return divide_rows_avx512(FlagsInRegister{bits_}, spare_, list, n);
-    if (has_avx512) return divide_rows_avx512(FlagsInMemory{goes_left_}, spare_, list, n);
-#endif
-    return plain::divide_rows(goes_left_, spare_, list, n);
-}
-
-void Divider::elements(std::uint32_t* const* lists, std::size_t n_lists, std::uint32_t n) const {
-#ifdef EVERTREE_AVX512
-    if (fits_register_) {
-        return divide_elements_avx512(FlagsInRegister{bits_}, spare_, lists, n_lists, n);
-    }
     if (has_avx512) {
-        return divide_elements_avx512(FlagsInMemory{goes_left_}, spare_, lists, n_lists, n);
+        divide<true>(goes_left, spare, list, n);
+        return;
     }
 #endif
-    for (std::size_t l = 0; l < n_lists; ++l) {
-        plain::divide_elements(goes_left_, spare_, lists[l], n);
-    }
+    plain::divide_elements(goes_left, spare, list, n);
 }
 
 }  // namespace evertree::wide

@@ -127,23 +127,13 @@ std::uint64_t which_count(const std::uint32_t* counts, std::size_t n);
 
 // ---- divide.cpp ---------------------------------------------------------------------------------
 
-// Divides lists of rows, stably: those that go left, then those that go right.
-class Divider {
-  public:
-    // One byte a row, 0 or 1; `spare` has room for a list, with padding.
-    Divider(const std::uint8_t* goes_left, std::size_t n_rows, std::uint32_t* spare);
-
-    // How many go left.
-    std::uint32_t rows(std::uint32_t* list, std::uint32_t n) const;
-    // A value is new on its side if any value since its neighbour there was new.
-    void elements(std::uint32_t* const* lists, std::size_t n_lists, std::uint32_t n) const;
-
-  private:
-    const std::uint8_t* goes_left_;
-    std::uint32_t* spare_;
-    bool fits_register_ = false;  // few rows: the flags of all of them in one register
-    alignas(64) std::uint64_t bits_[8];
-};
+// Divide a list of rows, stably: those that go left, then those that go right. `goes_left` has one
+// byte a row, 0 or 1; `spare` has room for a list, with padding. How many go left.
+std::uint32_t divide_rows(const std::uint8_t* goes_left, std::uint32_t* spare, std::uint32_t* list,
+                          std::uint32_t n);
+// The same for elements: a value is new on its side if any value since its neighbour there was new.
+void divide_elements(const std::uint8_t* goes_left, std::uint32_t* spare, std::uint32_t* list,
+                     std::uint32_t n);
 
 // ---- few.cpp: few rows of two classes -----------------------------------------------------------
 
@@ -174,7 +164,7 @@ std::uint32_t cuts_that_reach(const float* scores, std::uint32_t n, float score,
 // How many of the first elements are of class one.
 std::uint32_t count_ones(const Element* list, std::uint32_t n);
 
-// Divides lists stably into others, as Divider does; a side that is not wanted has no place.
+// Divides lists stably into others; a side that is not wanted has no place.
 struct Sides {
     Element *left, *right;  // of list 0, or null
 };
