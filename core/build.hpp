@@ -41,6 +41,8 @@ class Builder {
                Watch& watch);
 
   private:
+    static constexpr std::size_t kRowsAtOnce = 8192;  // of one worker, in what is shared by rows
+
     struct Open {
         std::uint32_t node;
         std::uint32_t depth;
@@ -87,11 +89,12 @@ class Builder {
     template <typename Do>
     void each_chunk(std::size_t n, Watch& watch, Do do_this);
     void hire(std::size_t n_workers);
-    Segment load_together(Watch& watch);
-    void count_together(std::uint32_t* counts, Watch& watch);
     void plan_together(Plan& plan, Watch& watch);
     void plan_subtree(Worker& worker, const Plan& plan, Subtree& subtree, Watch& watch);
     static void append(Plan& plan, const Subtree& subtree);
+    // In together.cpp.
+    Segment load_together(Watch& watch);
+    void count_together(std::uint32_t* counts, Watch& watch);
     Candidate best_together(Segment& segment, std::span<const ClassCount> counts, Watch& watch);
     void mark_left_together(const Segment& segment, const Candidate& split, Watch& watch);
     void divide_features_together(const Segment& segment, const Segment& left, const Segment& right,
