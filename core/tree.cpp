@@ -160,6 +160,7 @@ void Tree::fill(Node& node, const PlannedNode& planned, const Plan& plan) {
     node.tally = planned.tally;
     node.built_size = n_rows;
     node.built_inseparable = node.all_equal = planned.inseparable;
+    if (planned.put_off) note_put_off(planned.place);
     node.put_off = planned.put_off;
     n_put_off_ += planned.put_off;
     if (n_classes > Node::kFewClasses) node.many_counts = counts_.take(n_classes);
@@ -169,6 +170,21 @@ void Tree::fill(Node& node, const PlannedNode& planned, const Plan& plan) {
         node.rows = rows_.take(n_rows);
         std::copy_n(plan.rows.data() + planned.begin, n_rows, rows_.data(node.rows));
     }
+}
+
+void Tree::note_put_off(NodeId id) {
+    constexpr std::size_t few = 64;
+    if (put_off_.size() > 2 * n_put_off_ + few) {
+        std::erase_if(put_off_, [&](NodeId other) { return !nodes_[other].put_off; });
+        std::sort(put_off_.begin(), put_off_.end());
+        put_off_.erase(std::unique(put_off_.begin(), put_off_.end()), put_off_.end());
+    }
+    put_off_.push_back(id);
+}
+
+NodeId Tree::any_of_put_off() {
+    while (!nodes_[put_off_.back()].put_off) put_off_.pop_back();
+    return put_off_.back();
 }
 
 Node Tree::grow(Plan& plan) {
@@ -203,7 +219,7 @@ void Tree::free_below(Node& top) noexcept {
     const auto free = [&](Node& node) {
         rows_.give_back(node.rows);
         counts_.give_back(node.many_counts);
-        n_put_off_ -= node.put_off;
+        n_put_off_ -= std::exchange(node.put_off, false);
         if (node.is_leaf()) return;
         nodes_[node.left].parent = pending;
         pending = node.left;
@@ -233,6 +249,12 @@ void Tree::replace(NodeId at, const Node& grown, const Plan& plan) noexcept {
             places_[plan.rows[i]] = i - planned.begin;
         }
     }
+}
+
+std::uint32_t Tree::depth_of(NodeId id) const {
+    std::uint32_t depth = 0;
+    for (; id != kRoot; id = nodes_[id].parent) ++depth;
+    return depth;
 }
 
 std::uint32_t Tree::depth() const {

@@ -202,7 +202,10 @@ class Tree {
     std::size_t n_nodes() const { return n_nodes_; }
     std::size_t n_leaves() const { return (n_nodes_ + 1) / 2; }
     std::uint32_t depth() const;
-    std::size_t n_put_off() const { return n_put_off_; }
+    std::uint32_t depth_of(NodeId id) const;
+
+    bool any_put_off() const { return n_put_off_ > 0; }
+    NodeId any_of_put_off();  // there is one
 
   private:
     template <typename Do>
@@ -210,6 +213,7 @@ class Tree {
     NodeId take_pair();
     void free_below(Node& node) noexcept;
     void fill(Node& node, const PlannedNode& planned, const Plan& plan);
+    void note_put_off(NodeId id);
     const ClassCount* counts_of(const Node& node) const {
         return node.many_counts.capacity() == 0 ? node.few_counts.data()
                                                 : counts_.data(node.many_counts);
@@ -224,6 +228,7 @@ class Tree {
     std::vector<NodeId> free_pairs_;  // with room for all: freeing must not fail
     std::size_t n_nodes_ = 1;
     std::size_t n_put_off_ = 0;
+    std::vector<NodeId> put_off_;  // all of them, and some that no longer are
     BlockPool<Slot> rows_;
     BlockPool<ClassCount> counts_;
     std::vector<std::uint32_t> places_;  // by slot: where its leaf lists it

@@ -65,17 +65,9 @@ void Upkeep::finish_way(const Examples& examples, const double* x, Watch& watch)
 }
 
 void Upkeep::finish(const Examples& examples, Watch& watch) {
-    if (is_finished()) return;
-    std::vector<std::pair<NodeId, std::uint32_t>> open{{kRoot, 0}};
-    while (!open.empty()) {
-        const auto [id, depth] = open.back();
-        open.pop_back();
-        if (tree_[id].put_off) {
-            build_now(examples, id, depth, false, watch);
-        } else if (!tree_[id].is_leaf()) {
-            open.emplace_back(tree_[id].left, depth + 1);
-            open.emplace_back(tree_[id].right(), depth + 1);
-        }
+    while (tree_.any_put_off()) {
+        const NodeId id = tree_.any_of_put_off();
+        build_now(examples, id, tree_.depth_of(id), false, watch);
     }
 }
 

@@ -67,7 +67,7 @@ class Upkeep {
     void cancel(const Examples& examples) noexcept;
 
     // What was put off is built: on the way of x, or everywhere. Not between prepare and commit.
-    bool is_finished() const { return tree_.n_put_off() == 0; }
+    bool is_finished() const { return !tree_.any_put_off(); }
     void finish_way(const Examples& examples, const double* x, Watch& watch);
     void finish(const Examples& examples, Watch& watch);
 

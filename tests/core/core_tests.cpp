@@ -476,7 +476,7 @@ long compare_with_finished(const Moving& moving, long& n_failed) {
         stream.repeat();
         stream.change(finished, step);
         n_unfinished += !late.is_finished();
-        if (step % 50 == 0) n_failed += fails_to_finish(late, static_cast<long>(step / 50 % 8));
+        if (step % 10 == 0) n_failed += fails_to_finish(late, static_cast<long>(step / 10 % 4));
         if (step % 1000 == 999) {
             expect(portrait(late) == portrait(finished), "put off, " + moving.name());
             const bool certified = limits.certified_rule();
