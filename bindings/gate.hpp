@@ -77,8 +77,9 @@ class Gate {
     void refuse_reentry() const {
         if (writer_.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
             throw std::runtime_error(
-                "this tree is in the middle of an update on this very thread: code that runs "
-                "during it (a label's __eq__ or __hash__, a signal handler) must not use the tree");
+                "this tree is in the middle of an update on this very thread, or builds what one "
+                "has left for later: code that runs during it (a label's __eq__ or __hash__, a "
+                "signal handler) must not use the tree");
         }
     }
 

@@ -178,8 +178,8 @@ class Tree {
         return {rows_.data(leaf.rows), static_cast<std::size_t>(leaf.tally.size)};
     }
     void collect_rows(NodeId subtree, std::vector<Slot>& rows) const;
-    // The same, those first that were there when their leaf was made; returns their number. (With
-    // deletions, roughly.)
+    // The same, those first that were there when their leaf was made; returns their number. With
+    // deletions roughly: only what is put off depends on it, never the tree.
     std::size_t collect_rows_by_age(NodeId subtree, std::vector<Slot>& rows) const;
 
     // Counting in and out. The make_room calls may fail and change nothing that can be seen; after

@@ -15,7 +15,7 @@ std::uint64_t size_class(std::uint32_t built_size) {
 
 constexpr std::uint32_t kMostUpdates = std::uint32_t{1} << 31;
 constexpr std::size_t kKeepRowsUpTo = 4096, kKeepPlansUpTo = 4;
-constexpr std::size_t kOneRow = 2;       // changes: a correction takes one out and another in
+constexpr std::size_t kFewChanges = 2;   // a correction takes one row out and another in
 constexpr std::size_t kPutOffShare = 4;  // larger parts of a subtree are built at once
 
 }  // namespace
@@ -76,7 +76,7 @@ void Upkeep::build_now(const Examples& examples, NodeId node, std::uint32_t dept
     plan(examples, node, depth, may_put_off, late_plan_, watch);
     const Node grown = tree_.grow(late_plan_);
     tree_.replace(node, grown, late_plan_);
-    if (late_plan_.rows.size() > kKeepRowsUpTo) late_plan_ = {};
+    if (late_plan_.rows.capacity() > 2 * kKeepRowsUpTo) late_plan_ = {};
 }
 
 // ---- changes ------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ void Upkeep::repair(const Examples& examples, Watch& watch) {
         const std::size_t highest = highest_of_size_class(i);
         // What was planned below the new subtree's root is planned again as a part of it.
         while (n_rebuilds_ > 0 && rebuilds().back().touched > highest) --n_rebuilds_;
-        plan_rebuild(examples, highest, changes_.size() <= kOneRow, watch);
+        plan_rebuild(examples, highest, changes_.size() <= kFewChanges, watch);
         const std::uint32_t depth = touched_[highest].depth;
         do ++i;
         while (i < touched_.size() && touched_[i].depth > depth);
@@ -287,7 +287,7 @@ void Upkeep::plan(const Examples& examples, NodeId node, std::uint32_t depth, bo
                    static_cast<std::uint32_t>(n_old)};
     }
     builder_.build(examples, rows_, tree_.counts(tree_[node]), depth, put_off, plan, watch);
-    if (rows_.size() > kKeepRowsUpTo) rows_ = {};
+    if (rows_.capacity() > 2 * kKeepRowsUpTo) rows_ = {};
 }
 
 void Upkeep::forget_rebuilds() noexcept {

@@ -134,7 +134,9 @@ class AdaptiveTree(EverTree):
         return replace(self._limits, max_gap=one.max_gap, max_depth=one.max_depth)
 
     def candidates(self) -> list[Candidate]:
-        """List all trees and how they are doing, the longest windows first. O(their number).
+        """List all trees and how they are doing, the longest windows first.
+
+        O(their number), and what updates have left to build.
 
         >>> [(one.window, one.awake) for one in AdaptiveTree(n_features=1).candidates()]
         [(None, True), (None, True), (10000, False), (1000, False), (100, False)]
