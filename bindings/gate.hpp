@@ -37,22 +37,9 @@ class Gate {
         }
         writer_.store(std::this_thread::get_id(), std::memory_order_relaxed);
     }
-    void unlock() {
-        writer_.store(std::thread::id(), std::memory_order_relaxed);
-        const std::lock_guard state(state_);
-        writing_ = false;
-        admitted_ = readers_waiting_;
-        changed_.notify_all();
-    }
+    void unlock() { stop_writing(false); }
     // From writer to reader, with nobody in between.
-    void stay_to_read() {
-        writer_.store(std::thread::id(), std::memory_order_relaxed);
-        const std::lock_guard state(state_);
-        writing_ = false;
-        ++readers_;
-        admitted_ = readers_waiting_;
-        changed_.notify_all();
-    }
+    void stay_to_read() { stop_writing(true); }
     void lock_shared() {
         refuse_reentry();
         std::unique_lock state(state_);
@@ -74,6 +61,14 @@ class Gate {
     }
 
   private:
+    void stop_writing(bool stays_to_read) {
+        writer_.store(std::thread::id(), std::memory_order_relaxed);
+        const std::lock_guard state(state_);
+        writing_ = false;
+        readers_ += stays_to_read ? 1 : 0;
+        admitted_ = readers_waiting_;
+        changed_.notify_all();
+    }
     void refuse_reentry() const {
         if (writer_.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
             throw std::runtime_error(

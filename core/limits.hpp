@@ -34,11 +34,4 @@ struct Limits {
     }
 };
 
-// What a build leaves for later: nodes of few rows, none of which is new. A row is new if its
-// number in the build is `first_new` or higher.
-struct PutOff {
-    std::uint32_t largest = 0;
-    std::uint32_t first_new = 0;
-};
-
 }  // namespace evertree

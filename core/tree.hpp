@@ -128,7 +128,7 @@ struct Node {
     std::uint32_t deletions_since_build = 0;  // what the floor has lost, in units of two
     bool built_inseparable = false;           // a leaf only because all its examples had the same x
     bool all_equal = false;                   // known: all its examples have the same x
-    bool put_off = false;                     // not built yet: no update has passed since
+    bool put_off = false;                     // not built yet, and no update has come by
     Block many_counts;
     Block rows;  // of a leaf; as many as tally.size
 
@@ -152,6 +152,13 @@ struct Plan {
     std::vector<PlannedNode> nodes;
     std::vector<ClassCount> counts;
     std::vector<Slot> rows;
+};
+
+// What a build leaves for later: nodes of few rows, none of which is new. A row is new if its
+// number in the build is `first_new` or higher.
+struct PutOff {
+    std::uint32_t largest = 0;
+    std::uint32_t first_new = 0;
 };
 
 class Tree {
