@@ -324,7 +324,7 @@ void Builder::plan_together(Plan& plan, Watch& watch) {
     crew_->each(subtrees.size(), watch, [&](std::size_t w, std::size_t item, Watch& own_watch) {
         plan_subtree(*workers_[w], plan, subtrees[item], own_watch);
     });
-    for (const Subtree& subtree : subtrees) append(plan, subtree);
+    append_together(plan, subtrees, watch);
 }
 
 void Builder::plan_subtree(Worker& worker, const Plan& plan, Subtree& subtree, Watch& watch) {
@@ -341,20 +341,29 @@ void Builder::plan_subtree(Worker& worker, const Plan& plan, Subtree& subtree, W
     plan_alone(worker, subtree.plan, watch);
 }
 
+// A subtree's root has its place in the plan, all its other nodes and its counts come behind.
+void Builder::append_together(Plan& plan, std::span<Subtree> subtrees, Watch& watch) {
+    std::size_t n_nodes = plan.nodes.size(), n_counts = plan.counts.size();
+    for (Subtree& subtree : subtrees) {
+        subtree.nodes_at = static_cast<std::uint32_t>(n_nodes);
+        subtree.counts_at = static_cast<std::uint32_t>(n_counts);
+        n_nodes += subtree.plan.nodes.size() - 1;
+        n_counts += subtree.plan.counts.size();
+    }
+    plan.nodes.resize(n_nodes);
+    plan.counts.resize(n_counts);
+    crew_->each(subtrees.size(), watch,
+                [&](std::size_t, std::size_t item, Watch&) { append(plan, subtrees[item]); });
+}
+
 void Builder::append(Plan& plan, const Subtree& subtree) {
-    const auto nodes_before = static_cast<std::uint32_t>(plan.nodes.size() - 1);
-    const auto counts_before = static_cast<std::uint32_t>(plan.counts.size());
-    plan.counts.insert(plan.counts.end(), subtree.plan.counts.begin(), subtree.plan.counts.end());
+    std::ranges::copy(subtree.plan.counts, plan.counts.begin() + subtree.counts_at);
     for (std::size_t i = 0; i < subtree.plan.nodes.size(); ++i) {
-        PlannedNode node = subtree.plan.nodes[i];
-        node.left += nodes_before;
-        node.counts_begin += counts_before;
-        node.counts_end += counts_before;
-        if (i == 0) {
-            plan.nodes[subtree.root.node] = node;
-        } else {
-            plan.nodes.push_back(node);
-        }
+        PlannedNode& node = plan.nodes[i == 0 ? subtree.root.node : subtree.nodes_at + i - 1];
+        node = subtree.plan.nodes[i];
+        node.left += subtree.nodes_at - 1;
+        node.counts_begin += subtree.counts_at;
+        node.counts_end += subtree.counts_at;
     }
 }
 

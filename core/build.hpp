@@ -58,7 +58,8 @@ class Builder {
     struct Subtree {
         Open root;
         std::vector<std::uint32_t> features;
-        Plan plan;  // its node 0 is the root
+        Plan plan;                                  // its node 0 is the root
+        std::uint32_t nodes_at = 0, counts_at = 0;  // in the whole plan, all but the root
     };
 
     void number_classes(const Examples& examples, std::span<const Slot> rows,
@@ -91,9 +92,11 @@ class Builder {
     void hire(std::size_t n_workers);
     void plan_together(Plan& plan, Watch& watch);
     void plan_subtree(Worker& worker, const Plan& plan, Subtree& subtree, Watch& watch);
+    void append_together(Plan& plan, std::span<Subtree> subtrees, Watch& watch);
     static void append(Plan& plan, const Subtree& subtree);
     // In together.cpp.
     Segment load_together(Watch& watch);
+    void sort_together(Watch& watch);
     void count_together(std::uint32_t* counts, Watch& watch);
     Candidate best_together(Segment& segment, std::span<const ClassCount> counts, Watch& watch);
     void mark_left_together(const Segment& segment, const Candidate& split, Watch& watch);

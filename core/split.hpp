@@ -64,7 +64,8 @@ class SplitSearch {
     void release();
     void release_sorting();  // only what sorts, until the next build
 
-    // Loads those of neighbouring features that are not counted.
+    // Loads those of neighbouring features that are not counted, so many at a time.
+    std::size_t n_columns_at_once() const;
     void sort(std::size_t begin, std::size_t end, Watch& watch);
     // The whole set, with a block of counts that are still to be counted.
     Segment open();
@@ -138,7 +139,6 @@ class SplitSearch {
     template <typename Cut>
     struct Search;
 
-    std::size_t n_columns_at_once() const;
     void sort_neighbours(std::size_t begin, std::size_t end, Watch& watch);
 
     template <typename Cut>

@@ -1,6 +1,5 @@
 // The steps of a build that several workers share: loading, and those of one large node.
 #include <algorithm>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -8,8 +7,13 @@
 
 namespace evertree {
 
+namespace {
+
+constexpr std::size_t kGroups = 2;  // of features to be searched, for each worker
+
+}  // namespace
+
 Segment Builder::load_together(Watch& watch) {
-    const std::size_t n_features = columns_.kinds.size();
     if (columns_.start_codes(crew_->size())) {
         crew_->each(columns_.coded.n_chunks(), watch,
                     [&](std::size_t w, std::size_t chunk, Watch& own_watch) {
@@ -17,17 +21,29 @@ Segment Builder::load_together(Watch& watch) {
                     });
         settle_codes(watch);
     }
-    constexpr std::size_t few = 2;
-    crew_->each((n_features + few - 1) / few, watch,
-                [&](std::size_t w, std::size_t item, Watch& own_watch) {
-                    const std::size_t begin = item * few;
-                    const std::size_t end = std::min(begin + few, n_features);
-                    workers_[w]->search.sort(begin, end, own_watch);
-                });
+    sort_together(watch);
     settle_sorting();
     const Segment whole = workers_[0]->search.open();
     if (whole.counts != nullptr) count_together(whole.counts, watch);
     return whole;
+}
+
+// Neighbours together, as each row is read once for all of them, and as much for each worker.
+void Builder::sort_together(Watch& watch) {
+    std::vector<std::size_t> to_sort;
+    for (std::size_t j = 0; j < columns_.columns.size(); ++j) {
+        if (!columns_.columns[j].counted) to_sort.push_back(j);
+    }
+    const std::size_t n = to_sort.size(), at_once = workers_[0]->search.n_columns_at_once();
+    const std::size_t n_turns = (n + at_once * crew_->size() - 1) / (at_once * crew_->size());
+    const std::size_t n_groups = std::min(n, n_turns * crew_->size());
+    const auto group_begin = [&](std::size_t group) {  // the larger groups first
+        return group * (n / n_groups) + std::min(group, n % n_groups);
+    };
+    crew_->each(n_groups, watch, [&](std::size_t w, std::size_t group, Watch& own_watch) {
+        const std::size_t begin = group_begin(group), end = group_begin(group + 1);
+        workers_[w]->search.sort(to_sort[begin], to_sort[end - 1] + 1, own_watch);
+    });
 }
 
 // Each worker into a block of its own.
@@ -51,16 +67,21 @@ Candidate Builder::best_together(Segment& segment, std::span<const ClassCount> c
                                  Watch& watch) {
     SplitSearch& first = workers_[0]->search;
     const std::span<std::uint32_t> features = first.open_features(segment);
-    std::vector<std::size_t> order(features.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    // What takes longest first: then nobody waits for it in the end.
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return first.cost(features[a], segment) > first.cost(features[b], segment);
-    });
-    std::vector<Candidate> found(features.size());
-    crew_->each(features.size(), watch, [&](std::size_t w, std::size_t item, Watch& own_watch) {
-        const std::size_t i = order[item];
-        found[i] = workers_[w]->search.best_of(features.subspan(i, 1), segment, counts, own_watch);
+    // Neighbours together: most of them are not worth a second look, once one has been found.
+    std::vector<std::size_t> costs(features.size() + 1, 0);
+    for (std::size_t i = 0; i < features.size(); ++i) {
+        costs[i + 1] = costs[i] + first.cost(features[i], segment);
+    }
+    const std::size_t n_groups = kGroups * crew_->size();
+    const auto group_begin = [&](std::size_t group) {
+        const std::size_t share = costs.back() * group / n_groups;
+        return static_cast<std::size_t>(std::ranges::lower_bound(costs, share) - costs.begin());
+    };
+    std::vector<Candidate> found(n_groups);
+    crew_->each(n_groups, watch, [&](std::size_t w, std::size_t group, Watch& own_watch) {
+        const std::size_t begin = group_begin(group), end = group_begin(group + 1);
+        const auto some = features.subspan(begin, end - begin);
+        found[group] = workers_[w]->search.best_of(some, segment, counts, own_watch);
     });
     Candidate best;
     for (const Candidate& other : found) {  // ties go to the lower feature
@@ -73,6 +94,10 @@ Candidate Builder::best_together(Segment& segment, std::span<const ClassCount> c
 }
 
 void Builder::mark_left_together(const Segment& segment, const Candidate& split, Watch& watch) {
+    if (!split.counted) {
+        // In the order of the values rows lie anywhere: two workers would share every line.
+        return workers_[0]->search.mark_left(segment, split, segment.begin, segment.end);
+    }
     const std::size_t n_marks = (segment.size() + kRowsAtOnce - 1) / kRowsAtOnce;
     crew_->each(n_marks, watch, [&](std::size_t w, std::size_t item, Watch& own_watch) {
         const auto begin = static_cast<std::uint32_t>(segment.begin + item * kRowsAtOnce);
