@@ -15,6 +15,7 @@ std::uint64_t size_class(std::uint32_t built_size) {
 
 constexpr std::uint32_t kMostUpdates = std::uint32_t{1} << 31;
 constexpr std::size_t kKeepRowsUpTo = 4096, kKeepPlansUpTo = 4;
+constexpr int kLevelsOfParts = 3;        // below a node that its floor may be made up of
 constexpr std::size_t kFewChanges = 2;   // a correction takes one row out and another in
 constexpr std::size_t kPutOffShare = 4;  // larger parts of a subtree are built at once
 
@@ -42,7 +43,10 @@ void Upkeep::prepare_rebuild(const Examples& examples, Watch& watch) {
 }
 
 void Upkeep::commit() noexcept {
-    for (Rebuild& rebuild : rebuilds()) tree_.replace(rebuild.node, rebuild.grown, rebuild.plan);
+    for (Rebuild& rebuild : rebuilds()) {
+        tree_.replace(rebuild.node, rebuild.grown, rebuild.plan);
+        look_again_above(rebuild.node);
+    }
     forget_rebuilds();
     stats_ = work_;
 }
@@ -194,7 +198,7 @@ void Upkeep::leave(const Examples& examples, NodeId id, Slot slot) noexcept {
 
 void Upkeep::repair(const Examples& examples, Watch& watch) {
     for (std::size_t i = 0; i < touched_.size();) {
-        if (!fires(examples, touched_[i])) {
+        if (!fires(examples, touched_[i], watch)) {
             ++i;
             continue;
         }
@@ -208,7 +212,7 @@ void Upkeep::repair(const Examples& examples, Watch& watch) {
     }
 }
 
-bool Upkeep::fires(const Examples& examples, const Touched& at) {
+bool Upkeep::fires(const Examples& examples, const Touched& at, Watch& watch) {
     Node& node = tree_[at.node];
     if (node.updates_since_build >= kMostUpdates) return true;  // before the counters run over
     if (!limits_.certified_rule()) {
@@ -224,24 +228,53 @@ bool Upkeep::fires(const Examples& examples, const Touched& at) {
     }
     // A subtree of which most has left may be all emptied leaves: rebuilt, it bounds the space.
     const bool has_shrunk = 2 * node.tally.size < node.built_size;
-    return has_shrunk || !limits_.may_split(node.tally, at.depth) || gap_may_exceed(node);
+    return has_shrunk || !limits_.may_split(node.tally, at.depth) ||
+           gap_may_exceed(examples, at, watch);
 }
 
 // M_sigma - floor > beta * n: from here on some split may be more than beta better. An update
 // brings the two sides at most 2 + beta closer, so there is nothing to compute for a while.
-bool Upkeep::gap_may_exceed(Node& node) const {
+bool Upkeep::gap_may_exceed(const Examples& examples, const Touched& at, Watch& watch) {
+    const Node& node = tree_[at.node];
     if (node.updates_since_build <= node.safe_updates) return false;
     const double left_by_split = mass({tree_[node.left].tally, tree_[node.right()].tally});
-    const double floor =
-        std::max(0.0, node.floor_at_build - kMassPerDeletion * node.deletions_since_build);
-    const double slack = (limits_.max_gap - kTolerance) * static_cast<double>(node.tally.size) -
-                         (left_by_split - floor);
-    if (slack < 0) return true;
-    const double n_safe = std::min(slack / (kMassPerDeletion + limits_.max_gap) - 1.0, 1e9);
+    const double wanted =
+        left_by_split - (limits_.max_gap - kTolerance) * static_cast<double>(node.tally.size);
+    double floor = floor_since_build(node);
+    if (floor < wanted) floor = floor_by_parts(examples, at.node, at.depth, kLevelsOfParts, watch);
+    if (floor < wanted) return true;
+    const double n_safe = (floor - wanted) / (kMassPerDeletion + limits_.max_gap) - 1.0;
     if (n_safe >= 1.0) {
-        node.safe_updates = node.updates_since_build + static_cast<std::uint32_t>(n_safe);
+        tree_[at.node].safe_updates =
+            tree_[at.node].updates_since_build + static_cast<std::uint32_t>(std::min(n_safe, 1e9));
     }
     return false;
+}
+
+double Upkeep::floor_since_build(const Node& node) {
+    return std::max(0.0, node.floor_at_build - kMassPerDeletion * node.deletions_since_build);
+}
+
+// No split leaves less of a set than of its parts, and the parts may have been built lately.
+double Upkeep::floor_by_parts(const Examples& examples, NodeId id, std::uint32_t depth, int levels,
+                              Watch& watch) {
+    if (tree_[id].put_off) build_now(examples, id, depth, true, watch);
+    if (tree_[id].is_leaf()) return 0.0;
+    const double since_build = floor_since_build(tree_[id]);
+    if (levels == 0) return since_build;
+    const NodeId left = tree_[id].left;
+    const double of_left = floor_by_parts(examples, left, depth + 1, levels - 1, watch);
+    const double of_right = floor_by_parts(examples, left + 1, depth + 1, levels - 1, watch);
+    return std::max(since_build, of_left + of_right);
+}
+
+// A part that has become a leaf has no floor.
+void Upkeep::look_again_above(NodeId rebuilt) noexcept {
+    NodeId above = tree_[rebuilt].parent;
+    for (int level = 0; level < kLevelsOfParts && above != kNoNode; ++level) {
+        tree_[above].safe_updates = 0;
+        above = tree_[above].parent;
+    }
 }
 
 bool Upkeep::leaf_must_split(const Examples& examples, Node& leaf, std::uint32_t depth) {

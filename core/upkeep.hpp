@@ -7,9 +7,10 @@
 //     s(u) <= 2^ceil(log2 s(v)),  s = the size at the last build,
 // which is what saves a factor of the height in the amortised cost. Two rules:
 //   certified   v's split leaves more than beta * n above the floor, a lower bound of the mass that
-//               any split leaves: the mass at v's build minus 2 for every deletion since. While it
-//               does not fire, no split is more than beta better. Condition 1 of Definition 3.1 is
-//               checked exactly, and a node that has lost more than half of s(v) is rebuilt.
+//               any split leaves: the mass at v's build minus 2 for every deletion since, or the
+//               sum of the floors of nodes below it, if that is more. While it does not fire, no
+//               split is more than beta better. Condition 1 of Definition 3.1 is checked exactly,
+//               and a node that has lost more than half of s(v) is rebuilt.
 //   the paper's c(v) > epsilon * s(v), updates since the build against the size at the build.
 //
 // After an update of one row, nodes of the new subtree are put off where no row has come since they
@@ -96,9 +97,13 @@ class Upkeep {
     void leave(const Examples& examples, NodeId node, Slot slot) noexcept;
 
     void repair(const Examples& examples, Watch& watch);
-    bool fires(const Examples& examples, const Touched& at);
+    bool fires(const Examples& examples, const Touched& at, Watch& watch);
     bool leaf_must_split(const Examples& examples, Node& leaf, std::uint32_t depth);
-    bool gap_may_exceed(Node& node) const;
+    bool gap_may_exceed(const Examples& examples, const Touched& at, Watch& watch);
+    static double floor_since_build(const Node& node);
+    double floor_by_parts(const Examples& examples, NodeId node, std::uint32_t depth, int levels,
+                          Watch& watch);
+    void look_again_above(NodeId rebuilt) noexcept;
     std::size_t highest_of_size_class(std::size_t touched) const;
     void plan_rebuild(const Examples& examples, std::size_t touched, bool may_put_off,
                       Watch& watch);

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     Example = tuple[X, Hashable]  # (x, y)
 
 TOL = Fraction(1, 10**12)  # for limits, which are doubles: 0.32 is not 8/25. The core has the same
+LEVELS_OF_PARTS = 3  # how far below a node its floor looks. The core has the same
 
 
 class Split(NamedTuple):
@@ -153,10 +154,17 @@ class Reference:
             return is_counted_out or (v.is_stuck and self.must_split(path, self.alpha - TOL))
         if v.split is None:  # built_size is 0 in an empty tree only: its first update is one Build
             return v.built_size == 0 < len(S) or self.must_split(path, self.alpha - TOL)
-        floor = max(Fraction(0), v.mass_at_build - 2 * v.deletions_since_build)
-        is_far = mass_left(S, v.split) - floor > (self.beta - TOL) * len(S)
+        is_far = mass_left(S, v.split) - self.floor(v) > (self.beta - TOL) * len(S)
         has_shrunk = 2 * len(S) < v.built_size  # no pile of emptied leaves: it bounds the space
         return is_far or has_shrunk or len(S) <= self.k or gini(S) == 0
+
+    def floor(self, v: Node, levels: int = LEVELS_OF_PARTS) -> Fraction:
+        """Bound from below what any split leaves of S_v: never less than of the parts of S_v."""
+        if v.split is None:
+            return Fraction(0)
+        since_build = max(Fraction(0), v.mass_at_build - 2 * v.deletions_since_build)
+        parts = (self.floor(child, levels - 1) for child in v.children if levels > 0)
+        return max(since_build, sum(parts, Fraction(0)))
 
     def build(self, S: list[Example], depth: int) -> Node:
         """Algorithm 2, Build(S, η)."""

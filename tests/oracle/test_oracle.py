@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from twins import Twins, plain
 
 from evertree import EverTree
-from reference import Reference
+from reference import LEVELS_OF_PARTS, Reference, mass_left
 
 SOAK = os.environ.get("EVERTREE_SOAK") == "1"
 SEED = int(os.environ.get("EVERTREE_SEED", random.SystemRandom().randrange(2**32)))
@@ -327,6 +327,60 @@ def test_a_long_random_run(run):
             twins.compare_labels(probes)
     twins.compare(audit=True)
     twins.compare_with_a_fresh_tree(seed)
+
+
+class Counting(Reference):
+    """Counts how often nothing is due only because of the parts of a node, by level."""
+
+    def __init__(self, *args, **options):
+        self.kept = Counter()
+        super().__init__(*args, **options)
+
+    def is_due(self, path):
+        v = path[-1]
+        if v.split is not None:
+            wanted = mass_left(v.examples, v.split) - self.beta * len(v.examples)
+            enough = [self.floor(v, levels) >= wanted for levels in range(LEVELS_OF_PARTS + 1)]
+            self.kept[enough.index(True) if True in enough else None] += 1
+        return super().is_due(path)
+
+
+@pytest.mark.parametrize("window", [None, 80])
+def test_a_node_is_kept_for_the_sake_of_its_parts(window):
+    rng = random.Random(11)
+    twins = Twins(2)
+    twins.reference = Counting(2)
+    for i in range(260):
+        x = tuple(float(rng.randrange(16)) for _ in range(2))
+        follows = x[0] + x[1] > 15 - i / 40
+        twins.insert(x, follows if rng.random() < 0.75 else rng.random() < 0.5)
+        if window is not None and len(twins.active) > window:
+            twins.delete_id(next(iter(twins.active)))
+        twins.compare_labels([x])
+        if i % 20 == 0:
+            twins.compare(audit=False)
+    twins.compare(audit=True)
+    assert all(twins.reference.kept[levels] > 0 for levels in range(LEVELS_OF_PARTS + 1))
+
+
+def test_a_part_that_becomes_a_leaf_no_longer_keeps_a_node():
+    """Rows at 0 and 1/2 end as a leaf with those at 1, while the root counts on their floor."""
+
+    def at_the_left(n, y):
+        return [((0.5 * (i % 2),), y) for i in range(n)]
+
+    def at_the_right(n):
+        return [((3.0 + i % 2,), "AC"[i % 5 < 2]) for i in range(n)]
+
+    in_between = ((1.0,), "B")
+    twins = Twins(1, min_impurity=0.5)
+    twins.insert_many(
+        at_the_left(28, "A") + at_the_left(5, "B") + [in_between] * 31 + at_the_right(250)
+    )
+    for row in at_the_right(70) + [in_between] * 200 + at_the_right(20) + at_the_left(30, "B"):
+        twins.insert(*row)
+    twins.compare(audit=True)
+    assert twins.reference.root.children[0].split is None
 
 
 @pytest.mark.parametrize("epsilon", [None, 0.5])

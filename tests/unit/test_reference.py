@@ -100,6 +100,14 @@ def test_fact_1_comes_as_near_to_2_as_one_likes():
     assert mass([1000, 1]) - mass([1000, 0]) > Fraction(199, 100)
 
 
+@pytest.mark.parametrize(("n_classes", "most"), [(2, 12), (3, 5)])
+def test_fact_2_no_set_has_less_mass_than_its_parts(n_classes, most):
+    every = list(itertools.product(range(most), repeat=n_classes))
+    for one, other in itertools.product(every, repeat=2):
+        both = [a + b for a, b in zip(one, other, strict=True)]
+        assert mass(both) >= mass(one) + mass(other), (one, other)
+
+
 def cells(n_cells, most):
     """Every way to put at most `most` examples into cells of equal (side, label)."""
     return [c for c in itertools.product(range(most + 1), repeat=n_cells) if sum(c) <= most]
@@ -458,6 +466,15 @@ def test_both_rules_keep_the_promise_after_every_request(limits, kind):
     for seed in range(2):
         for _ in random_run(tree, random.Random(seed), 35, **options):
             assert not (breaches := tree.breaches()), (seed, breaches[0])
+
+
+@pytest.mark.parametrize("labels", ["ab", "abc"])
+def test_no_split_leaves_less_than_the_floor(labels):
+    tree = Reference(2, max_gap=0.2)
+    for _ in random_run(tree, random.Random(3), 60, labels=labels):
+        for *_, v in tree.paths():
+            least = min((mass_left(v.examples, s) for s in tree.candidates(v.examples)), default=0)
+            assert tree.floor(v, 0) <= tree.floor(v) <= least
 
 
 def test_certified_says_which_parameters_carry_the_promise():
