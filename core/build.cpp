@@ -14,9 +14,9 @@ constexpr std::size_t kTaskShare = 32;  // nodes with less of the rows are one w
 
 }  // namespace
 
-void Builder::build(const Examples& examples, std::span<const Slot> rows,
-                    std::span<const ClassCount> counts, std::uint32_t depth, PutOff put_off,
-                    Plan& plan, Watch& watch) {
+void Builder::build(const Examples& examples, std::span<const ClassCount> counts,
+                    std::uint32_t depth, PutOff put_off, Plan& plan, Watch& watch) {
+    const std::span<const Slot> rows = plan.rows;
     plan.nodes.clear();
     plan.counts.clear();
     put_off_ = put_off;
@@ -26,12 +26,9 @@ void Builder::build(const Examples& examples, std::span<const Slot> rows,
     crew_ = crew ? &*crew : nullptr;
     number_classes(examples, rows, counts, watch);
     plan_root(plan, counts);
-    const bool leaf = limits_.build_stops(plan.nodes[0].tally, depth);
-    if (!leaf) plan_splits(examples, rows, depth, plan, watch);
-    if (leaf) {
-        plan.rows.assign(rows.begin(), rows.end());
-    } else {
-        finish(plan, rows, watch);
+    if (!limits_.build_stops(plan.nodes[0].tally, depth)) {
+        plan_splits(examples, rows, depth, plan, watch);
+        order_rows(plan, watch);
     }
     for (ClassCount& c : plan.counts) c.label = class_ids_[c.label];
     // Without the others: to take memory from several, the system has to stop them all.
@@ -229,11 +226,14 @@ void Builder::plan_children(Worker& worker, Plan& plan, const Open& parent, std:
         class_counts[plan.counts[i].label] = 0;
 }
 
-void Builder::finish(Plan& plan, std::span<const Slot> rows, Watch& watch) {
-    const auto order = columns_.row_span(0, static_cast<std::uint32_t>(rows.size()));
-    plan.rows.resize(rows.size());
-    each_chunk(rows.size(), watch, [&](std::size_t, std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i) plan.rows[i] = rows[order[i]];
+// As the leaves have them. Fresh memory would cost more than the second step.
+void Builder::order_rows(Plan& plan, Watch& watch) {
+    std::uint32_t* const ordered = columns_.rows.get();
+    each_chunk(columns_.n, watch, [&](std::size_t, std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) ordered[i] = plan.rows[ordered[i]];
+    });
+    each_chunk(columns_.n, watch, [&](std::size_t, std::size_t begin, std::size_t end) {
+        std::copy(ordered + begin, ordered + end, plan.rows.data() + begin);
     });
 }
 

@@ -34,11 +34,10 @@ class Builder {
         workers_.push_back(std::make_unique<Worker>(columns_, limits_));
     }
 
-    // The plan's rows are `rows` in another order; `counts` are those of their classes, sorted by
-    // class. `depth` is that of the subtree's root, which is never put off.
-    void build(const Examples& examples, std::span<const Slot> rows,
-               std::span<const ClassCount> counts, std::uint32_t depth, PutOff put_off, Plan& plan,
-               Watch& watch);
+    // The plan has the rows, and gets them in another order; `counts` are those of their classes,
+    // sorted by class. `depth` is that of the subtree's root, which is never put off.
+    void build(const Examples& examples, std::span<const ClassCount> counts, std::uint32_t depth,
+               PutOff put_off, Plan& plan, Watch& watch);
 
   private:
     static constexpr std::size_t kRowsAtOnce = 8192;  // of one worker, in what is shared by rows
@@ -80,7 +79,7 @@ class Builder {
     bool search_on(PlannedNode& child, std::uint32_t depth) const;
     void count_classes(Worker& worker, std::uint32_t begin, std::uint32_t end) const;
     void plan_children(Worker& worker, Plan& plan, const Open& parent, std::uint32_t middle);
-    void finish(Plan& plan, std::span<const Slot> rows, Watch& watch);
+    void order_rows(Plan& plan, Watch& watch);
     void release();
 
     // With a crew: do_this(worker, item, watch) for each item, by whichever worker is free.

@@ -127,8 +127,7 @@ class Upkeep {
     std::vector<Touched> to_route_;
     std::vector<Rebuild> rebuilds_;  // the first of them; small plans are kept for their memory
     std::size_t n_rebuilds_ = 0;
-    std::vector<Slot> rows_;  // of the subtree to be rebuilt
-    Plan late_plan_;          // of a node that was put off
+    Plan late_plan_;  // of a node that was put off
     Stats work_;
 };
 
