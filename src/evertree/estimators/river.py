@@ -64,7 +64,7 @@ class EverTreeClassifier(base.MiniBatchClassifier):
     >>> from river import datasets, evaluate, metrics
 
     >>> evaluate.progressive_val_score(datasets.Phishing(), EverTreeClassifier(), metrics.F1())
-    F1: 87.19%
+    F1: 87.22%
 
     >>> model = EverTreeClassifier()
     >>> model.learn_one({"age": 31, "city": "Oslo"}, "buys")
