@@ -288,8 +288,8 @@ class Model {
             const std::shared_lock reading(gate_);
             const Slot slot = examples().find(id);
             if (slot == kNoSlot) return nb::none();
-            const double* const x = examples().x(slot);
-            row.assign(x, x + examples().n_features());
+            row.resize(examples().n_features());
+            examples().read(slot, row.data());
             label = labels_[examples().label(slot)];
         }
         return nb::make_tuple(as_array(std::move(row)), label);
@@ -310,9 +310,9 @@ class Model {
                 slots = subject_.active();
             }
             for (const Slot slot : slots) {
-                const double* const x = examples().x(slot);
                 ids.push_back(examples().id(slot));
-                values.insert(values.end(), x, x + examples().n_features());
+                values.resize(values.size() + examples().n_features());
+                examples().read(slot, values.data() + values.size() - examples().n_features());
                 labels.push_back(labels_[examples().label(slot)]);
             }
         }

@@ -82,15 +82,29 @@ void Builder::plan_splits(const Examples& examples, std::span<const Slot> rows, 
                           Plan& plan, Watch& watch) {
     Worker& first = *workers_[0];
     first.open.clear();
-    columns_.prepare(classes_, static_cast<std::uint32_t>(class_ids_.size()));
+    columns_.prepare(examples.packing(), classes_, static_cast<std::uint32_t>(class_ids_.size()));
     bring_in(examples, rows, watch);
     hire(crew_ == nullptr ? 1 : crew_->size());
+    if (crew_ == nullptr && plan_few(depth, plan, watch)) return;
     first.open.push_back({0, depth, crew_ == nullptr ? load(watch) : load_together(watch)});
     if (crew_ == nullptr) {
         plan_alone(first, plan, watch);
     } else {
         plan_together(plan, watch);
     }
+}
+
+// All rows at once, if they are few; false if they have to go the general way.
+bool Builder::plan_few(std::uint32_t depth, Plan& plan, Watch& watch) {
+    Worker& first = *workers_[0];
+    const Segment whole = first.search.open_unloaded();
+    if (FewRows::can_plan(columns_, first.search.features(whole), whole.size(),
+                          class_ids_.size()) &&
+        first.few.plan(columns_, first.search, whole, put_off_, plan, 0, depth, watch)) {
+        return true;
+    }
+    columns_.forget_features();
+    return false;
 }
 
 // Chunk by chunk, each array for itself: of two workers that write to a page of memory as the
@@ -101,7 +115,7 @@ void Builder::bring_in(const Examples& examples, std::span<const Slot> rows, Wat
     const std::size_t n_chunks = (n + at_once - 1) / at_once;
     each(n_arrays * n_chunks, watch, [&](std::size_t, std::size_t item, Watch& own_watch) {
         const std::size_t begin = item / n_arrays * at_once, end = std::min(begin + at_once, n);
-        if (item % n_arrays == 0) columns_.find_x(examples, rows, begin, end);
+        if (item % n_arrays == 0) columns_.find_records(examples, rows, begin, end);
         if (item % n_arrays == 1) columns_.number_rows(begin, end);
         if (item % n_arrays == 2) columns_.tag_rows(begin, end);
         own_watch.worked(end - begin);
@@ -141,6 +155,7 @@ void Builder::plan_alone(Worker& worker, Plan& plan, Watch& watch) {
         const PlannedNode& node = plan.nodes[open.node];
         if (FewRows::can_plan(columns_, search.features(open.segment), open.segment.size(),
                               node.counts_end - node.counts_begin)) {
+            // No value is missing in what was loaded, so this succeeds.
             worker.few.plan(columns_, search, open.segment, put_off_, plan, open.node, open.depth,
                             watch);
             search.close(open.segment);
@@ -243,6 +258,7 @@ Segment Builder::load(Watch& watch) {
     if (coding) columns_.coded.code(0, 0, watch);
     if (coding) settle_codes(watch);
     search.sort(0, columns_.kinds.size(), watch);
+    columns_.settle_bins();
     settle_sorting();
     const Segment whole = search.open();
     if (whole.counts == nullptr) return whole;
@@ -258,7 +274,8 @@ void Builder::settle_codes(Watch& watch) {
          [&](std::size_t, std::size_t j, Watch&) { columns_.coded.find_keys(j); });
     columns_.settle_codes();
     each(n_features, watch, [&](std::size_t, std::size_t j, Watch&) { columns_.find_values(j); });
-    if (columns_.counts_size == 0 && is_large()) columns_.coded.release();
+    const bool in_vain = columns_.counts_size == 0 && !columns_.can_bin();
+    if (in_vain && is_large()) columns_.coded.release();
 }
 
 // The same for what sorts, where all features are sorted by now.

@@ -66,6 +66,7 @@ class Builder {
     static void plan_root(Plan& plan, std::span<const ClassCount> counts);
     void plan_splits(const Examples& examples, std::span<const Slot> rows, std::uint32_t depth,
                      Plan& plan, Watch& watch);
+    bool plan_few(std::uint32_t depth, Plan& plan, Watch& watch);
     void bring_in(const Examples& examples, std::span<const Slot> rows, Watch& watch);
     bool is_large() const;
     Segment load(Watch& watch);

@@ -84,7 +84,7 @@ class Auditor {
     }
     void breach(const std::string& what) { report("node " + std::to_string(audit_.nodes), what); }
 
-    double value(Slot slot, std::uint32_t feature) const { return examples_.x(slot)[feature]; }
+    double value(Slot slot, std::uint32_t feature) const { return examples_.value(slot, feature); }
 
     bool routes_left(const Split& split, Slot slot) const {
         const double v = value(slot, split.feature);
@@ -115,13 +115,15 @@ class Auditor {
 
     void audit_examples() {
         const std::vector<Slot> active = examples_.active();
+        std::vector<double> x(examples_.n_features());
         if (active.size() != examples_.size()) report("examples", "their number is wrong");
         for (const Slot slot : active) {
             if (examples_.find(examples_.id(slot)) != slot) {
                 report("example " + std::to_string(examples_.id(slot)), "not found by its id");
             }
             if (!examples_.values_indexed()) continue;
-            const Slot equal = examples_.find(examples_.x(slot), examples_.label(slot));
+            examples_.read(slot, x.data());
+            const Slot equal = examples_.find(x.data(), examples_.label(slot));
             if (equal == kNoSlot || !same(equal, slot)) {
                 report("example " + std::to_string(examples_.id(slot)), "not found by its value");
             }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "order.hpp"
 
@@ -12,38 +13,37 @@ namespace {
 constexpr std::size_t kVoters = 64;   // rows that are asked what is common
 constexpr std::uint32_t kVotes = 24;  // over those against it: common in two thirds of the rows
 constexpr std::size_t kManyValues = 2048;
-constexpr std::size_t kRowsAhead = 12;
-constexpr std::size_t kLine = 8;  // values of a line of the cache
+constexpr std::size_t kRowsAhead = 12, kRowsAtOnce = 256;
+constexpr std::size_t kLine = 64;  // bytes
 constexpr std::size_t kFirstTable = 64;
 constexpr std::size_t kChunksAWorker = 4;
 
-// A row lies anywhere in memory: all of its lines are asked for before any is waited for.
-void fetch(const double* row, std::size_t n_features) {
-    for (std::size_t j = 0; j < n_features; j += kLine) __builtin_prefetch(row + j);
-    __builtin_prefetch(row + n_features - 1);
+// A record lies anywhere in memory: all of its lines are asked for before any is waited for.
+void fetch(const std::byte* record, std::size_t bytes) {
+    for (std::size_t at = 0; at < bytes; at += kLine) __builtin_prefetch(record + at);
+    __builtin_prefetch(record + bytes - 1);
 }
 
-std::uint64_t bits_of(double value) { return std::bit_cast<std::uint64_t>(value); }
-
-std::uint64_t key_of_bits(std::uint64_t bits) { return sort_key(std::bit_cast<double>(bits)); }
-
-std::uint32_t rank_of(std::uint64_t bits, std::span<const std::uint64_t> keys) {
-    const auto at = std::lower_bound(keys.begin(), keys.end(), key_of_bits(bits));
+std::uint32_t rank_of(std::uint64_t key, std::span<const std::uint64_t> keys) {
+    const auto at = std::lower_bound(keys.begin(), keys.end(), key);
     return static_cast<std::uint32_t>(at - keys.begin());
 }
 
 }  // namespace
 
-void ValueCodes::start(std::size_t most) {
+void ValueCodes::start(std::size_t most, Form form) {
     most_ = most;
+    // Where all values have a place of their own, none is looked for.
+    shift_ = form == Form::byte ? 0 : 48;
+    factor_ = form == Form::byte ? 1 : 0x9e3779b97f4a7c15u;
     entries_.clear();
-    table_.assign(kFirstTable, kNone);
+    table_.assign(form == Form::byte ? kBytes : kFirstTable, kNone);
 }
 
-std::uint32_t ValueCodes::add(std::uint64_t bits, std::uint32_t& next) {
+std::uint32_t ValueCodes::add(std::uint64_t key, std::uint32_t& next) {
     if (given_up()) return entries_[0].code;
-    entries_.push_back({bits, next++});
-    if (4 * entries_.size() > table_.size()) {
+    entries_.push_back({key, next++});
+    if (shift_ > 0 && 4 * entries_.size() > table_.size()) {
         table_.assign(2 * table_.size(), kNone);
         for (std::size_t entry = 0; entry < entries_.size(); ++entry) place(entry);
     } else {
@@ -53,16 +53,18 @@ std::uint32_t ValueCodes::add(std::uint64_t bits, std::uint32_t& next) {
 }
 
 void ValueCodes::place(std::size_t entry) {
-    std::size_t at = hash(entries_[entry].bits);
+    std::size_t at = hash(entries_[entry].key);
     while (table_[at & (table_.size() - 1)] != kNone) ++at;
     table_[at & (table_.size() - 1)] = static_cast<std::uint16_t>(entry);
 }
 
 // ---- coding -------------------------------------------------------------------------------------
 
-void CodedRows::start(const double* const* x, std::size_t n, std::size_t n_features,
+void CodedRows::start(const Packing& packing, const std::byte* const* records, std::size_t n,
                       std::size_t most, std::size_t n_workers) {
-    x_ = x;
+    const std::size_t n_features = packing.n_features();
+    packing_ = &packing;
+    records_ = records;
     n_ = n;
     n_workers_ = n_workers;
     most_ = std::min(most, kMostValues);
@@ -88,7 +90,8 @@ void CodedRows::cut_into_chunks() {
 }
 
 void CodedRows::start_worker(Seen& seen) {
-    const std::size_t n_features = features_.size(), n_words = (n_features + 63) / 64;
+    const std::size_t n_features = features_.size();
+    const std::size_t n_words = (packing_->record_bytes() + 63) / 64;
     seen.n_rows = 0;
     seen.lists_end = seen.room_end = 0;
     seen.n_codes = 0;
@@ -100,15 +103,21 @@ void CodedRows::start_worker(Seen& seen) {
     seen.uncommon.resize(n_words);
     if (seen.values.size() < n_features) seen.values.resize(n_features);
     seen.rank_of.resize(n_features);
-    for (std::size_t j = 0; j < n_features; ++j) {
-        seen.values[j].start(most_);
+    for (std::uint32_t j = 0; j < n_features; ++j) {
+        seen.values[j].start(most_, packing_->form(j));
         if (features_[j].listed) {
             seen.any_listed = true;
-            seen.listed[j / 64] |= std::uint64_t{1} << j % 64;
+            seen.listed[packing_->offset(j) / 64] |= bits_of_bytes(j);
         } else {
-            seen.ranked.push_back(static_cast<std::uint32_t>(j));
+            seen.ranked.push_back(j);
         }
     }
+}
+
+// Those of a feature, in their word of a record.
+std::uint64_t CodedRows::bits_of_bytes(std::size_t j) const {
+    const std::uint64_t bits = (std::uint64_t{1} << bytes_of(packing_->form(j))) - 1;
+    return bits << packing_->offset(j) % 64;
 }
 
 void CodedRows::release() {
@@ -127,12 +136,16 @@ void CodedRows::vote() {
     const std::size_t step = std::max<std::size_t>(n_ / kVoters, 1);
     for (std::size_t row = 0; row < n_; row += step) {
         for (std::size_t j = 0; j < features_.size(); ++j) {
-            const std::uint64_t bits = bits_of(x_[row][j]);
-            common_[j] = votes_[j] == 0 ? bits : common_[j];
-            votes_[j] += common_[j] == bits ? 1u : ~0u;
+            const std::uint64_t key = packing_->code(records_[row], j);
+            common_[j] = votes_[j] == 0 ? key : common_[j];
+            votes_[j] += common_[j] == key ? 1u : ~0u;
         }
     }
-    for (std::size_t j = 0; j < features_.size(); ++j) features_[j].listed = votes_[j] >= kVotes;
+    common_record_.assign(packing_->record_bytes(), std::byte{0});
+    for (std::size_t j = 0; j < features_.size(); ++j) {
+        features_[j].listed = votes_[j] >= kVotes;
+        packing_->set_code(common_record_.data(), j, common_[j]);
+    }
 }
 
 void CodedRows::code(std::size_t c, std::size_t worker, Watch& watch) {
@@ -141,23 +154,14 @@ void CodedRows::code(std::size_t c, std::size_t worker, Watch& watch) {
     chunk.worker = worker;
     if (!seen.any_listed && seen.ranked.empty()) return;
     touch_ranks(chunk);
-    const std::size_t n_features = features_.size();
-    for (std::size_t row = chunk.begin; row < chunk.end; ++row) {
-        // A row at a time: more at once would be waited for.
-        if (row + kRowsAhead < chunk.end) fetch(x_[row + kRowsAhead], n_features);
+    for (std::size_t begin = chunk.begin; begin < chunk.end; begin += kRowsAtOnce) {
+        const std::size_t end = std::min(begin + kRowsAtOnce, chunk.end);
         const std::size_t n_values = seen.n_values;
-        code_ranked(seen, row);
-        if (seen.any_listed) {
-            // On where the last list ended, as long as any list would fit there.
-            if (seen.lists_end + n_features > seen.room_end) {
-                seen.lists_end = row * n_features;
-                seen.room_end = chunk.end * n_features;
-            }
-            code_listed(seen, row);
-        }
-        ++seen.n_rows;
+        if (seen.any_listed) list(seen, chunk, begin, end);
+        for (const std::uint32_t j : seen.ranked) rank(seen, j, begin, end);
+        seen.n_rows += end - begin;
         if (seen.n_values > n_values && !drop_given_up(seen)) return;
-        watch.worked(n_features);
+        watch.worked((end - begin) * features_.size());
     }
 }
 
@@ -170,30 +174,67 @@ void CodedRows::touch_ranks(const Chunk& chunk) {
     }
 }
 
-void CodedRows::code_ranked(Seen& seen, std::size_t row) {
-    const double* const x = x_[row];
-    for (const std::uint32_t j : seen.ranked) {
-        const auto n_before = static_cast<std::uint32_t>(seen.values[j].entries().size());
-        std::uint32_t next = n_before;
-        ranks(j)[row] = static_cast<std::uint16_t>(seen.values[j].code(bits_of(x[j]), next));
-        seen.n_values += next - n_before;
+void CodedRows::rank(Seen& seen, std::size_t j, std::size_t begin, std::size_t end) {
+    switch (packing_->form(j)) {
+        case Form::byte:
+            return rank<std::uint8_t>(seen, j, begin, end);
+        case Form::half:
+            return rank<std::uint16_t>(seen, j, begin, end);
+        case Form::single:
+            return rank<std::uint32_t>(seen, j, begin, end);
+        default:
+            return rank<std::uint64_t>(seen, j, begin, end);
     }
 }
 
-void CodedRows::code_listed(Seen& seen, std::size_t row) {
-    const double* const x = x_[row];
-    const std::size_t first = seen.lists_end;
+template <typename Code>
+void CodedRows::rank(Seen& seen, std::size_t j, std::size_t begin, std::size_t end) {
+    ValueCodes& values = seen.values[j];
+    const std::size_t offset = packing_->offset(j);
+    std::uint16_t* const codes = ranks(j);
+    const auto n_before = static_cast<std::uint32_t>(values.entries().size());
+    std::uint32_t next = n_before;
+    for (std::size_t row = begin; row < end; ++row) {
+        Code key;
+        std::memcpy(&key, records_[row] + offset, sizeof key);
+        codes[row] = static_cast<std::uint16_t>(values.code(key, next));
+    }
+    seen.n_values += next - n_before;
+}
+
+void CodedRows::list(Seen& seen, const Chunk& chunk, std::size_t begin, std::size_t end) {
+    const std::size_t n_features = features_.size(), n_bytes = packing_->record_bytes();
     const std::uint32_t n_before = seen.n_codes;
-    wide::mark_uncommon(x, features_.size(), common_.data(), seen.listed.data(),
+    for (std::size_t row = begin; row < end; ++row) {
+        // A row at a time: more at once would be waited for.
+        if (row + kRowsAhead < chunk.end) fetch(records_[row + kRowsAhead], n_bytes);
+        // On where the last list ended, as long as any list would fit there.
+        if (seen.lists_end + n_features > seen.room_end) {
+            seen.lists_end = row * n_features;
+            seen.room_end = chunk.end * n_features;
+        }
+        list(seen, row);
+    }
+    seen.n_values += seen.n_codes - n_before;
+}
+
+void CodedRows::list(Seen& seen, std::size_t row) {
+    const std::byte* const record = records_[row];
+    const std::size_t first = seen.lists_end;
+    std::size_t list_end = first;
+    wide::mark_uncommon(record, packing_->record_bytes(), common_record_.data(), seen.listed.data(),
                         seen.uncommon.data());
     for (std::size_t w = 0; w < seen.listed.size(); ++w) {
-        for (std::uint64_t rest = seen.uncommon[w]; rest != 0; rest &= rest - 1) {
-            const std::size_t j = 64 * w + static_cast<std::size_t>(std::countr_zero(rest));
-            places_[seen.lists_end++] = seen.values[j].code(bits_of(x[j]), seen.n_codes);
+        for (std::uint64_t rest = seen.uncommon[w]; rest != 0;) {
+            const std::size_t byte = 64 * w + static_cast<std::size_t>(std::countr_zero(rest));
+            const auto [j, end] = packing_->owner(byte);
+            places_[list_end++] = seen.values[j].code(packing_->code(record, j), seen.n_codes);
+            // On behind it. Values do not lie across words: the widest come first.
+            rest &= end - 64 * w < 64 ? ~std::uint64_t{0} << (end - 64 * w) : 0;
         }
     }
-    lists_[row] = {first, seen.lists_end - first};
-    seen.n_values += seen.n_codes - n_before;
+    seen.lists_end = list_end;
+    lists_[row] = {first, list_end - first};
 }
 
 // Whether any feature is left. Where nearly every row brings a new value, there will be too many.
@@ -205,7 +246,7 @@ bool CodedRows::drop_given_up(Seen& seen) const {
     const auto given_up = [&](std::size_t j) { return seen.values[j].given_up(); };
     std::erase_if(seen.ranked, given_up);
     for (std::size_t j = 0; j < features_.size(); ++j) {
-        if (given_up(j)) seen.listed[j / 64] &= ~(std::uint64_t{1} << j % 64);
+        if (given_up(j)) seen.listed[packing_->offset(j) / 64] &= ~bits_of_bytes(j);
     }
     seen.any_listed = std::any_of(seen.listed.begin(), seen.listed.end(),
                                   [](std::uint64_t word) { return word != 0; });
@@ -216,11 +257,11 @@ bool CodedRows::drop_given_up(Seen& seen) const {
 
 void CodedRows::find_keys(std::size_t j) {
     std::vector<std::uint64_t>& keys = features_[j].keys;
-    keys.assign(1, key_of_bits(common_[j]));
+    keys.assign(1, common_[j]);
     for (std::size_t w = 0; w < n_workers_; ++w) {
         const ValueCodes& values = seen_[w].values[j];
         if (values.given_up()) return keys.clear();
-        for (const auto& entry : values.entries()) keys.push_back(key_of_bits(entry.bits));
+        for (const auto& entry : values.entries()) keys.push_back(entry.key);
     }
     std::sort(keys.begin(), keys.end());
     keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
@@ -251,7 +292,7 @@ void CodedRows::find_places(std::size_t j) {
         Seen& seen = seen_[w];
         seen.rank_of[j].resize(feature.listed ? 0 : seen.values[j].entries().size());
         for (const auto& entry : seen.values[j].entries()) {
-            const std::uint32_t rank = rank_of(entry.bits, feature.keys);
+            const std::uint32_t rank = rank_of(entry.key, feature.keys);
             if (feature.listed) {
                 seen.place_of[entry.code] = feature.first_place + feature.step * rank;
             } else {
@@ -269,7 +310,7 @@ void CodedRows::place(std::size_t c, const std::uint32_t* rows, const std::uint3
     watch.worked(n_rows);
     for (std::size_t j = 0; j < features_.size(); ++j) {
         if (!features_[j].placed || features_[j].listed) continue;
-        place_ranked(chunk, j);
+        if (features_[j].several.empty()) place_ranked(chunk, j);
         count_ranked(j, {rows + chunk.begin, n_rows}, classes, 1, counts);
         watch.worked(2 * n_rows);
     }
@@ -299,6 +340,48 @@ void CodedRows::place_listed(const Chunk& chunk, const std::uint32_t* classes,
         }
         lists_[row] = {codes.first(), to - codes.first()};
     }
+}
+
+// About as many rows a bin, and what many rows share a bin of its own; if there are few, each.
+void CodedRows::bin(std::size_t j, std::span<const std::uint64_t> keys, std::uint64_t differing,
+                    std::span<const std::uint64_t> some) {
+    wide::Bounds bounds;
+    bounds.shift = std::max(static_cast<int>(std::bit_width(differing)) - 32, 0);
+    std::vector<std::uint64_t>& begins = features_[j].keys;
+    begins.assign(1, some[0]);
+    const auto begin_at = [&](std::uint64_t key) {
+        if (bounds.upper_bits(key) > bounds.upper_bits(begins.back())) begins.push_back(key);
+    };
+    const auto begin_behind = [&](std::uint64_t key) {
+        if (bounds.upper_bits(key) < ~std::uint32_t{0})
+            begin_at(key + (std::uint64_t{1} << bounds.shift));
+    };
+    for (std::size_t i = 0; i < some.size() && begins.size() < wide::kBins; ++i) {
+        begin_at(some[i]);
+        begin_behind(some[i]);
+    }
+    if (begins.size() >= wide::kBins) {
+        begins.resize(1);
+        for (std::size_t i = 1; i < wide::kBins; ++i) {
+            const std::uint64_t key = some[i * some.size() / wide::kBins];
+            if (key == begins.back()) {
+                begin_behind(key);
+            } else {
+                begin_at(key);
+            }
+        }
+    }
+    bounds.n = begins.size();
+    std::fill_n(bounds.upper, wide::kBins, ~std::uint32_t{0});
+    std::ranges::transform(begins, bounds.upper, [&](auto key) { return bounds.upper_bits(key); });
+    wide::find_bins(keys.data(), keys.size(), bounds, ranks(j));
+    // One value alone is known by the next bin, which begins right behind it.
+    std::vector<std::uint8_t>& several = features_[j].several;
+    several.assign(begins.size(), 1);
+    for (std::size_t i = 1; i + 1 < begins.size() && bounds.shift == 0; ++i) {
+        several[i] = begins[i + 1] == begins[i] + 1 ? 0 : 1;
+    }
+    features_[j].listed = false;
 }
 
 // ---- counting -----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// Codes: the values of features that have few of them, as numbers.
+// Codes: the values of features that have few of them, as small numbers.
 //
 // A feature most of whose rows have the same value is listed: a row lists its other values alone,
 // each as a place in a block of counts (rank of the value * classes, behind those of the features
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "memory.hpp"
+#include "packing.hpp"
 #include "watch.hpp"
 #include "wide/wide.hpp"
 
@@ -24,18 +25,18 @@ namespace evertree {
 // The values of a feature, numbered as they appear.
 class ValueCodes {
   public:
-    void start(std::size_t most);
-    // The code of a value; `next` is the code for a new one. When there get to be too many, the
-    // feature is given up, and codes mean nothing.
-    std::uint32_t code(std::uint64_t bits, std::uint32_t& next) {
-        for (std::size_t at = hash(bits);; ++at) {
+    void start(std::size_t most, Form form);
+    // The code of a value, which is known by its sort key; `next` is the code for a new one. When
+    // there get to be too many, the feature is given up, and codes mean nothing.
+    std::uint32_t code(std::uint64_t key, std::uint32_t& next) {
+        for (std::size_t at = hash(key);; ++at) {
             const std::uint16_t found = table_[at & (table_.size() - 1)];
-            if (found == kNone) return add(bits, next);
-            if (entries_[found].bits == bits) return entries_[found].code;
+            if (found == kNone) return add(key, next);
+            if (entries_[found].key == key) return entries_[found].code;
         }
     }
     struct Entry {
-        std::uint64_t bits = 0;
+        std::uint64_t key = 0;
         std::uint32_t code = 0;
     };
     bool given_up() const { return entries_.size() > most_; }
@@ -44,13 +45,16 @@ class ValueCodes {
 
   private:
     static constexpr std::uint16_t kNone = 0xffff;
-    static std::size_t hash(std::uint64_t bits) {
-        return static_cast<std::size_t>((bits * 0x9e3779b97f4a7c15u) >> 48);
+    static constexpr std::size_t kBytes = 256;
+    std::size_t hash(std::uint64_t key) const {
+        return static_cast<std::size_t>((key * factor_) >> shift_);
     }
-    std::uint32_t add(std::uint64_t bits, std::uint32_t& next);
+    std::uint32_t add(std::uint64_t key, std::uint32_t& next);
     void place(std::size_t entry);
 
     std::size_t most_ = 0;
+    int shift_ = 0;
+    std::uint64_t factor_ = 1;
     std::vector<Entry> entries_;
     std::vector<std::uint16_t> table_;  // of entries, by hash; at most a quarter full
 };
@@ -60,8 +64,8 @@ class CodedRows {
     static constexpr std::size_t kMostFeatures = wide::List::kMostPlaces;
 
     // `most` values a feature may have.
-    void start(const double* const* x, std::size_t n, std::size_t n_features, std::size_t most,
-               std::size_t n_workers);
+    void start(const Packing& packing, const std::byte* const* records, std::size_t n,
+               std::size_t most, std::size_t n_workers);
     std::size_t n_chunks() const { return chunks_.size(); }
     void code(std::size_t chunk, std::size_t worker, Watch& watch);
 
@@ -79,6 +83,15 @@ class CodedRows {
     void place(std::size_t chunk, const std::uint32_t* rows, const std::uint32_t* classes,
                std::uint32_t* counts, Watch& watch);
     void release();
+
+    // A feature of many values: each rank stands for a bin of neighbouring ones. `keys` by row, and
+    // the bits in which they differ; some of them, sorted, say where bins begin.
+    void bin(std::size_t feature, std::span<const std::uint64_t> keys, std::uint64_t differing,
+             std::span<const std::uint64_t> some);
+    std::span<const std::uint8_t> several(std::size_t feature) const {
+        return features_[feature].several;
+    }
+    const std::uint16_t* ranks_of(std::size_t feature) const { return ranks(feature); }
 
     bool is_listed(std::size_t feature) const { return features_[feature].listed; }
     std::uint32_t common_rank(std::size_t feature) const { return features_[feature].common_rank; }
@@ -105,6 +118,7 @@ class CodedRows {
         bool listed = false, placed = false;
         std::uint32_t common_rank = 0, first_place = 0, width = 0, step = 0;
         std::vector<std::uint64_t> keys;
+        std::vector<std::uint8_t> several;  // of a binned feature: whether a rank has several keys
     };
     struct Chunk {
         std::size_t begin = 0, end = 0;  // rows
@@ -118,7 +132,7 @@ class CodedRows {
         std::size_t n_values = 0;                 // of all features
         std::vector<ValueCodes> values;           // by feature
         std::vector<std::uint32_t> ranked;        // features, not given up
-        std::vector<std::uint64_t> listed;        // the same for listed ones: a bit a feature
+        std::vector<std::uint64_t> listed;        // the same for listed ones: a bit a byte
         bool any_listed = false;
         std::vector<std::uint64_t> uncommon;              // of those, in the row at hand
         std::vector<std::uint32_t> place_of;              // by code of a listed feature
@@ -128,18 +142,24 @@ class CodedRows {
     void cut_into_chunks();
     void start_worker(Seen& seen);
     void touch_ranks(const Chunk& chunk);
-    void code_ranked(Seen& seen, std::size_t row);
-    void code_listed(Seen& seen, std::size_t row);
+    void rank(Seen& seen, std::size_t feature, std::size_t begin, std::size_t end);
+    template <typename Code>
+    void rank(Seen& seen, std::size_t feature, std::size_t begin, std::size_t end);
+    void list(Seen& seen, const Chunk& chunk, std::size_t begin, std::size_t end);
+    void list(Seen& seen, std::size_t row);
+    std::uint64_t bits_of_bytes(std::size_t feature) const;
     bool drop_given_up(Seen& seen) const;
     void place_ranked(const Chunk& chunk, std::size_t feature);
     void place_listed(const Chunk& chunk, const std::uint32_t* classes, std::uint32_t* counts);
     std::uint16_t* ranks(std::size_t feature) const { return ranks_.get() + feature * n_; }
 
-    const double* const* x_ = nullptr;
+    const Packing* packing_ = nullptr;
+    const std::byte* const* records_ = nullptr;
     std::size_t n_ = 0, n_workers_ = 0, most_ = 0;
     std::size_t capacity_lists_ = 0, capacity_places_ = 0, capacity_ranks_ = 0;
     std::vector<Feature> features_;
-    std::vector<std::uint64_t> common_;  // by feature: the bits of a value that many rows have
+    std::vector<std::uint64_t> common_;     // by feature: the key of a value that many rows have
+    std::vector<std::byte> common_record_;  // of these values
     std::vector<std::uint32_t> votes_;
     std::vector<Chunk> chunks_;
     std::vector<Seen> seen_;        // by worker

@@ -9,7 +9,7 @@ namespace evertree {
 namespace {
 
 // While there are so many rows a value, counting pays: with many classes, counts are cleared and
-// subtracted for each. Sorted rows of two classes are searched many at a time, so it pays later.
+// subtracted for each. Few rows of two classes are searched many at a time, so it pays later.
 double rows_to_stay_counted(std::size_t n_classes) {
     return n_classes == 2 ? 16.0 : 2.0 + static_cast<double>(n_classes) / 16;
 }
@@ -17,24 +17,33 @@ double rows_to_stay_counted(std::size_t n_classes) {
 // From so many a value and class on, it pays to try.
 std::size_t rows_to_count(std::size_t n_classes) { return n_classes == 2 ? 128 : 2; }
 constexpr std::size_t kMostCounts = std::size_t{1} << 28;
-constexpr std::size_t kCountFrom = 8;  // values: below, it is not worth trying
+constexpr std::size_t kCountFrom = 8;   // values: below, it is not worth trying
+constexpr std::size_t kBinFrom = 4096;  // rows
 
 }  // namespace
 
-void Columns::prepare(std::span<const std::uint32_t> row_classes, std::uint32_t n_row_classes) {
+void Columns::prepare(const Packing& of_records, std::span<const std::uint32_t> row_classes,
+                      std::uint32_t n_row_classes) {
+    packing = &of_records;
     n = row_classes.size();
     classes = row_classes;
     n_classes = n_row_classes;
     make_room(n);
-    for (Column& column : columns) column.varies = column.counted = column.any_missing = false;
+    forget_features();
     counts_size = 0;
     counts_free_.clear();
     for (const auto& block : counts_blocks_) counts_free_.push_back(block.get());
 }
 
-void Columns::find_x(const Examples& examples, std::span<const Slot> slots, std::size_t begin,
-                     std::size_t end) {
-    for (std::size_t row = begin; row < end; ++row) x[row] = examples.x(slots[row]);
+void Columns::forget_features() {
+    for (Column& column : columns) {
+        column.varies = column.counted = column.binned = column.any_missing = false;
+    }
+}
+
+void Columns::find_records(const Examples& examples, std::span<const Slot> slots, std::size_t begin,
+                           std::size_t end) {
+    for (std::size_t row = begin; row < end; ++row) records[row] = examples.record(slots[row]);
 }
 
 void Columns::number_rows(std::size_t begin, std::size_t end) {
@@ -53,7 +62,7 @@ void Columns::make_room(std::size_t n_rows) {
     grow(rows, capacity_rows_, capacity_for(n_rows));
     grow(goes_left, capacity_goes_left_, capacity_for(n_rows));
     grow(sorted, capacity_sorted_, capacity_for(n_rows * kinds.size()));
-    grow(x, capacity_x_, capacity_for(n_rows));
+    grow(records, capacity_records_, capacity_for(n_rows));
     grow(tags, capacity_tags_, capacity_for(n_rows));
 }
 
@@ -61,9 +70,11 @@ void Columns::make_room(std::size_t n_rows) {
 void Columns::make_inverses() {
     std::size_t n_rows = 0;
     for (const Column& column : columns) {
+        if (!column.varies) continue;
         const double longest = rows_to_stay_counted(n_classes) * column.n_values;
-        if (column.varies)
-            n_rows = std::max(n_rows, column.counted ? static_cast<std::size_t>(longest) : n);
+        n_rows = std::max(n_rows, !column.counted  ? n
+                                  : n_classes == 2 ? wide::few::kMostRows
+                                                   : static_cast<std::size_t>(longest));
     }
     if (n_inverses <= n_rows) make_inverses(n_rows);
 }
@@ -82,13 +93,13 @@ void Columns::make_inverses(std::size_t n_rows) {
 }
 
 void Columns::release() {
-    n_inverses = capacity_x_ = capacity_tags_ = capacity_rows_ = capacity_goes_left_ =
+    n_inverses = capacity_records_ = capacity_tags_ = capacity_rows_ = capacity_goes_left_ =
         capacity_sorted_ = 0;
     rows = {};
     goes_left = {};
     sorted = {};
     coded.release();
-    x = {};
+    records = {};
     tags = {};
     rough_inverse = {};
     rough_inverse_back = {};
@@ -98,14 +109,18 @@ void Columns::release() {
 }
 
 bool Columns::counting_pays(const Column& column, std::size_t n_rows) const {
+    if (n_classes == 2 && n_rows > wide::few::kMostRows) return true;
+    if (column.binned) return false;
     return rows_to_stay_counted(n_classes) * column.n_values <= static_cast<double>(n_rows);
 }
 
 bool Columns::start_codes(std::size_t n_workers) {
+    coding_ = false;
     if (columns.size() > CodedRows::kMostFeatures) return false;
     const std::size_t most = n / n_classes / rows_to_count(n_classes);
     if (most < kCountFrom) return false;
-    coded.start(x.get(), n, columns.size(), most, n_workers);
+    coded.start(*packing, records.get(), n, most, n_workers);
+    coding_ = true;
     return true;
 }
 
@@ -119,7 +134,7 @@ void Columns::settle_codes() {
         column.varies = keys.size() > 1;
         if (!column.varies) continue;
         column.n_values = static_cast<std::uint32_t>(keys.size());
-        column.any_missing = is_missing(value_of_key(keys.back()));
+        column.any_missing = keys.back() == missing_code(packing->form(j));
         column.counts_at = static_cast<std::uint32_t>(counts_size);
         coded.set_first_place(j, column.counts_at, n_classes);
         if (coded.is_listed(j)) sorted.expect_little(j * n, (j + 1) * n);
@@ -128,11 +143,30 @@ void Columns::settle_codes() {
     if (counts_size > 0) coded.make_room_for_places();
 }
 
+// Two classes only: for more, what a cut within a bin may gain is not bounded well.
+bool Columns::can_bin() const {
+    return coding_ && n >= kBinFrom && n_classes == 2 &&
+           columns.size() * wide::kBins * n_classes <= kMostCounts;
+}
+
+void Columns::settle_bins() {
+    for (std::size_t j = 0; j < columns.size(); ++j) {
+        Column& column = columns[j];
+        if (!column.binned) continue;
+        column.n_values = static_cast<std::uint32_t>(coded.keys(j).size());
+        column.counts_at = static_cast<std::uint32_t>(counts_size);
+        coded.set_first_place(j, column.counts_at, n_classes);
+        counts_size += column.n_values * std::size_t{n_classes};
+    }
+}
+
 void Columns::find_values(std::size_t j) {
     Column& column = columns[j];
     if (!column.counted || !column.varies) return;
     column.values.clear();
-    for (const std::uint64_t key : coded.keys(j)) column.values.push_back(value_of_key(key));
+    for (const std::uint64_t key : coded.keys(j)) {
+        column.values.push_back(value_of(key, packing->form(j)));
+    }
     coded.find_places(j);
 }
 

@@ -6,7 +6,9 @@
 //   counted  examples per value and class; rows list the values that are not the common one.
 //            Searching costs O(values * classes); when a segment is divided only the smaller side
 //            is counted, the larger one is what remains (Theorem 3.3). It works for ordered values
-//            as for categories, but loses on segments with few rows.
+//            as for categories, but loses on segments with few rows. Where values are many, and
+//            classes two, neighbouring values are counted together, in bins: what no cut within a
+//            bin can exceed says into which of them the search has to look.
 //
 // Several threads may work on different features, or on different segments, at the same time: they
 // write to different places.
@@ -32,6 +34,7 @@ namespace evertree {
 struct Column {
     bool varies = false;  // else it is not loaded
     bool counted = false;
+    bool binned = false;  // counted, and some of its values together
     bool any_missing = false;
     std::uint32_t n_values = 0;   // counted: distinct ones, missing included
     std::uint32_t counts_at = 0;  // counted: in a block of counts, n_values * n_classes
@@ -43,17 +46,19 @@ struct Columns {
         : kinds(of_features.begin(), of_features.end()), columns(of_features.size()) {}
 
     // Makes room for a set of rows, whose classes are numbered from 0 to classes - 1.
-    void prepare(std::span<const std::uint32_t> row_classes, std::uint32_t n_row_classes);
+    void prepare(const Packing& of_records, std::span<const std::uint32_t> row_classes,
+                 std::uint32_t n_row_classes);
+    void forget_features();
     // Bring some of the rows in.
-    void find_x(const Examples& examples, std::span<const Slot> slots, std::size_t begin,
-                std::size_t end);
+    void find_records(const Examples& examples, std::span<const Slot> slots, std::size_t begin,
+                      std::size_t end);
     void number_rows(std::size_t begin, std::size_t end);
     void tag_rows(std::size_t begin, std::size_t end);
     void release();
 
     std::uint32_t* elements(std::size_t feature) const { return sorted.get() + feature * n; }
     double value_at(std::size_t feature, std::uint32_t position) const {
-        return x[elements(feature)[position] & element::kRow][feature];
+        return packing->value(records[elements(feature)[position] & element::kRow], feature);
     }
     bool is_missing_at(std::size_t feature, std::uint32_t position) const {
         return columns[feature].any_missing && is_missing(value_at(feature, position));
@@ -61,7 +66,6 @@ struct Columns {
     std::span<const std::uint32_t> row_span(std::uint32_t begin, std::uint32_t end) const {
         return {rows.get() + begin, end - begin};
     }
-    int tag_bits() const { return static_cast<int>(std::bit_width(n - 1)) + 1; }
     bool counting_pays(const Column& column, std::size_t n_rows) const;
 
     // The features with few values: worth looking for at all; and when rows are coded and all keys
@@ -69,6 +73,9 @@ struct Columns {
     bool start_codes(std::size_t n_workers);
     void settle_codes();
     void find_values(std::size_t feature);
+    // Real features of many values can be counted in bins; and when all are, where.
+    bool can_bin() const;
+    void settle_bins();
 
     // Once all features are loaded.
     void make_inverses();
@@ -78,18 +85,19 @@ struct Columns {
     void give_back_counts(std::uint32_t* block);
 
     std::vector<Kind> kinds;
+    const Packing* packing = nullptr;  // of the records
     std::vector<Column> columns;
     std::span<const std::uint32_t> classes;  // by row
     std::uint32_t n_classes = 0;
     std::size_t n = 0;
 
     // Memory that lives from build to build, so that small builds do not allocate.
-    Buffer<std::uint32_t> rows;      // by position: those of a segment side by side
-    Buffer<std::uint8_t> goes_left;  // by row
-    Buffer<std::uint32_t> sorted;    // elements by feature and position
-    CodedRows coded;                 // the counted features
-    Buffer<const double*> x;         // by row
-    Buffer<std::uint32_t> tags;      // by row: it, and in the lowest bit its class
+    Buffer<std::uint32_t> rows;        // by position: those of a segment side by side
+    Buffer<std::uint8_t> goes_left;    // by row
+    Buffer<std::uint32_t> sorted;      // elements by feature and position
+    CodedRows coded;                   // the counted features
+    Buffer<const std::byte*> records;  // by row
+    Buffer<std::uint32_t> tags;        // by row: it, and in the lowest bit its class
     // 1/n: multiplying is cheaper than dividing. The same, and from the end.
     Buffer<float> rough_inverse, rough_inverse_back;
     std::size_t n_inverses = 0;
@@ -99,7 +107,9 @@ struct Columns {
     void make_room(std::size_t n_rows);
     void make_inverses(std::size_t n_rows);
 
-    std::size_t capacity_rows_ = 0, capacity_goes_left_ = 0, capacity_x_ = 0, capacity_tags_ = 0;
+    bool coding_ = false;  // the rows of this build
+    std::size_t capacity_rows_ = 0, capacity_goes_left_ = 0, capacity_records_ = 0,
+                capacity_tags_ = 0;
     std::size_t capacity_sorted_ = 0;
     std::size_t counts_block_size_ = 0;
     std::vector<std::unique_ptr<std::uint32_t[]>> counts_blocks_;

@@ -39,11 +39,24 @@ void SplitSearch::mark_left(const Segment& segment, const Candidate& split, std:
 void SplitSearch::mark_left_counted(const Candidate& split, std::uint32_t begin,
                                     std::uint32_t end) {
     const Column& column = columns_.columns[split.split.feature];
+    if (column.binned) return mark_left_binned(split, begin, end);
     const bool missing_left = split.split.missing_left && column.any_missing;
     const CodedRows::Ranks left{split.left_begin, split.left_end,
                                 missing_left ? column.n_values - 1 : split.left_begin};
     columns_.coded.mark(split.split.feature, columns_.row_span(begin, end), left, spare_.get(),
                         columns_.goes_left.get());
+}
+
+void SplitSearch::mark_left_binned(const Candidate& split, std::uint32_t begin, std::uint32_t end) {
+    const std::uint32_t feature = split.split.feature;
+    const std::uint16_t* const ranks = columns_.coded.ranks_of(feature);
+    for (const std::uint32_t row : columns_.row_span(begin, end)) {
+        bool left = ranks[row] < split.last_left;
+        if (ranks[row] == split.last_left) {
+            left = columns_.packing->code(columns_.records[row], feature) <= split.last_key;
+        }
+        columns_.goes_left[row] = left;
+    }
 }
 
 void SplitSearch::mark_left_sorted(const Segment& segment, const Candidate& split,
@@ -222,16 +235,20 @@ void SplitSearch::add_counts(std::span<const std::uint32_t> features, std::size_
 // there is one value only.
 bool SplitSearch::to_sorted(std::uint32_t feature, const Segment& segment, Watch& watch) {
     const auto own = rows(segment);
-    columns_.coded.places(feature, own, spare_.get());
-    std::uint32_t differing = 0;
+    std::uint64_t differing = 0;
     for (std::size_t i = 0; i < own.size(); ++i) {
-        differing |= spare_[i] ^ spare_[0];
-        keys_[i] = spare_[i];
-        own_tags_[i] = columns_.tags[own[i]];
+        keys_[i] = columns_.packing->code(columns_.records[own[i]], feature);
+        differing |= keys_[i] ^ keys_[0];
+        own_tags_[i] = static_cast<std::uint32_t>(i) << 1 | (columns_.tags[own[i]] & 1);
     }
     if (differing == 0) return false;
-    sorter_.sort({keys_.get(), own.size()}, differing, own_tags_.get(), columns_.tag_bits(), watch);
-    sorter_.elements(columns_.elements(feature) + segment.begin);
+    sorter_.sort({keys_.get(), own.size()}, differing, own_tags_.get(), tag_bits_of(own.size()),
+                 watch);
+    std::uint32_t* const elements = columns_.elements(feature) + segment.begin;
+    sorter_.elements(elements);
+    for (std::size_t i = 0; i < own.size(); ++i) {
+        elements[i] = (elements[i] & ~kRow) | own[elements[i] & kRow];
+    }
     return true;
 }
 

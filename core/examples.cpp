@@ -3,12 +3,17 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <utility>
 
 namespace evertree {
 
 namespace {
+
+// All records may be packed anew so often until there are twice as many: then every feature gets a
+// wider form each time, which ends it. Few records are packed as often as need be.
+constexpr std::size_t kFewRepacks = 16, kFewSlots = 128;
 
 std::uint64_t mixed(std::uint64_t h) {
     h ^= h >> 32;
@@ -68,7 +73,7 @@ void SlotIndex::erase(std::uint32_t hash, Slot slot) noexcept {
 }
 
 Examples::Examples(std::size_t n_features)
-    : n_features_(n_features), record_bytes_(sizeof(ExampleId) + n_features * sizeof(double)) {}
+    : packing_(n_features), scratch_(packing_.record_bytes()) {}
 
 void Examples::reserve(std::span<const Insertion> coming) {
     const std::size_t more = coming.size();
@@ -76,6 +81,7 @@ void Examples::reserve(std::span<const Insertion> coming) {
     by_id_.reserve(n_by_id_ + most_to_index(coming));
     // Before their numbers run out, the order of the admissions moves into the lists.
     if (n_admissions_ + more > std::numeric_limits<std::uint32_t>::max()) index_values();
+    make_fit(coming);
     const std::size_t capacity = chunks_.size() << kChunkBits;
     const std::size_t fresh = more > slots_free_ ? more - slots_free_ : 0;
     if (values_indexed_) {
@@ -97,15 +103,60 @@ std::size_t Examples::most_to_index(std::span<const Insertion> coming) const {
 }
 
 void Examples::add_chunks(std::size_t count) {
-    const std::size_t chunk_bytes = record_bytes_ << kChunkBits;
+    const std::size_t chunk_bytes = packing_.record_bytes() << kChunkBits;
+    const std::size_t n_slots = (chunks_.size() + count) << kChunkBits;
     chunks_.reserve(chunks_.size() + count);
-    Buffer<Head> heads((chunks_.size() + count) << kChunkBits);
-    slabs_.emplace_back(count * chunk_bytes);
+    Buffer<Head> heads(n_slots);
+    Buffer<ExampleId> ids(n_slots);
+    slabs_.emplace_back(count * chunk_bytes + Packing::kSlack);
     std::copy_n(heads_.get(), slots_used_, heads.get());
+    std::copy_n(ids_.get(), slots_used_, ids.get());
     heads_ = std::move(heads);
+    ids_ = std::move(ids);
     for (std::size_t i = 0; i < count; ++i) {
         chunks_.push_back(slabs_.back().get() + i * chunk_bytes);
     }
+}
+
+void Examples::make_fit(std::span<const Insertion> coming) {
+    const auto fits = [&](const Insertion& i) { return packing_.pack(i.x, scratch_.data()); };
+    const auto misfit = std::find_if_not(coming.begin(), coming.end(), fits);
+    packed_ = misfit == coming.end() && !coming.empty() ? coming.back().x : nullptr;
+    if (misfit == coming.end()) return;
+    Packing wider = packing_;
+    for (auto i = misfit; i != coming.end(); ++i) {
+        if (wider.pack(i->x, scratch_.data())) continue;
+        wider.widen(i->x);
+        scratch_.resize(std::max(scratch_.size(), wider.record_bytes()));
+    }
+    if (slots_used_ >= 2 * slots_at_repacks_) {
+        slots_at_repacks_ = std::max(slots_used_, kFewSlots);
+        n_repacks_ = 0;
+    }
+    if (slots_used_ > kFewSlots && ++n_repacks_ > kFewRepacks) wider.widen_all();
+    scratch_.resize(wider.record_bytes());
+    repack(std::move(wider));
+}
+
+void Examples::repack(Packing wider) {
+    const std::size_t chunk_bytes = wider.record_bytes() << kChunkBits;
+    std::vector<double> x(n_features());
+    std::vector<Buffer<std::byte>> slabs;
+    if (!chunks_.empty()) slabs.emplace_back(chunks_.size() * chunk_bytes + Packing::kSlack);
+    for (Slot slot = 0; slot < slots_end(); ++slot) {
+        std::byte* const to = slabs[0].get() + slot * wider.record_bytes();
+        if (!is_active(slot)) {
+            std::memset(to, 0, wider.record_bytes());
+            continue;
+        }
+        read(slot, x.data());
+        wider.pack(x.data(), to);
+    }
+    for (std::size_t i = 0; i < chunks_.size(); ++i) {
+        chunks_[i] = slabs[0].get() + i * chunk_bytes;
+    }
+    slabs_.swap(slabs);
+    packing_ = std::move(wider);
 }
 
 Slot Examples::stage(const Insertion& coming) noexcept {
@@ -118,15 +169,19 @@ Slot Examples::stage(const Insertion& coming) noexcept {
     }
     if (!is_number_of(coming.id, slot)) by_id_.prefetch(id_hash(coming.id));  // for admit
     heads_[slot] = {coming.label, 0};
-    new (record(slot)) ExampleId{coming.id};
-    auto* const values = reinterpret_cast<double*>(record(slot) + sizeof(ExampleId));
-    for (std::size_t j = 0; j < n_features_; ++j) values[j] = normalized(coming.x[j]);
+    ids_[slot] = coming.id;
+    if (coming.x == packed_) {
+        std::memcpy(record(slot), scratch_.data(), packing_.record_bytes());
+        packed_ = nullptr;
+    } else {
+        packing_.pack(coming.x, record(slot));
+    }
     return slot;
 }
 
 void Examples::discard(Slot slot) noexcept {
     // Erased means erased: nothing of the values stays behind in a free slot.
-    std::memset(record(slot) + sizeof(ExampleId), 0, n_features_ * sizeof(double));
+    std::memset(record(slot), 0, packing_.record_bytes());
     heads_[slot].label_and_active &= ~Head::kActive;
     heads_[slot].admission = first_free_;
     first_free_ = slot;
@@ -149,8 +204,9 @@ void Examples::admit(Slot slot) noexcept {
 }
 
 void Examples::link_equals(Slot slot) noexcept {
-    const std::uint32_t hash = value_hash(x(slot), label(slot));
-    const Slot equal = find(hash, x(slot), label(slot));
+    const std::uint32_t hash = value_hash(slot);
+    const Slot equal = by_value_.find(
+        hash, [&](Slot other) { return label(other) == label(slot) && same_x(other, slot); });
     equals_[slot] = {equal, kNoSlot};
     if (equal == kNoSlot) {
         by_value_.insert(hash, slot);
@@ -167,7 +223,7 @@ void Examples::unlink_equals(Slot slot) noexcept {
         equals_[previous].next = next;
         return;
     }
-    const std::uint32_t hash = value_hash(x(slot), label(slot));
+    const std::uint32_t hash = value_hash(slot);
     if (next != kNoSlot) {
         by_value_.replace(hash, slot, next);
     } else {
@@ -214,24 +270,31 @@ Slot Examples::find(ExampleId id) const {
 }
 
 Slot Examples::find(const double* x, ClassId label) const {
-    return find(value_hash(x, label), x, label);
+    const auto value_of = [&](std::size_t j) { return x[j]; };
+    return by_value_.find(value_hash(value_of, label),
+                          [&](Slot slot) { return this->label(slot) == label && has_x(slot, x); });
 }
 
-Slot Examples::find(std::uint32_t hash, const double* x, ClassId label) const {
-    return by_value_.find(
-        hash, [&](Slot slot) { return this->label(slot) == label && same_x(this->x(slot), x); });
+bool Examples::has_x(Slot slot, const double* x) const {
+    for (std::size_t j = 0; j < n_features(); ++j) {
+        const double own = value(slot, j);
+        if (std::memcmp(&own, x + j, sizeof own) != 0) return false;
+    }
+    return true;
 }
 
-bool Examples::same_x(const double* x, const double* y) const {
-    return std::memcmp(x, y, n_features_ * sizeof(double)) == 0;
-}
-
-std::uint32_t Examples::value_hash(const double* x, ClassId label) const {
+// Of the values, not of their codes: it must not change with the forms.
+template <typename ValueOf>
+std::uint32_t Examples::value_hash(ValueOf value_of, ClassId label) const {
     std::uint64_t h = label;
-    for (std::size_t j = 0; j < n_features_; ++j) {
-        h = (std::rotl(h, 27) ^ std::bit_cast<std::uint64_t>(x[j])) * 0x9e3779b97f4a7c15u;
+    for (std::size_t j = 0; j < n_features(); ++j) {
+        h = (std::rotl(h, 27) ^ std::bit_cast<std::uint64_t>(value_of(j))) * 0x9e3779b97f4a7c15u;
     }
     return static_cast<std::uint32_t>(mixed(h));
+}
+
+std::uint32_t Examples::value_hash(Slot slot) const {
+    return value_hash([&](std::size_t j) { return value(slot, j); }, label(slot));
 }
 
 }  // namespace evertree

@@ -5,6 +5,9 @@
 // can be prepared completely before anything changes. Values are bit for bit comparable: the one
 // missing value is kMissing and -0.0 does not occur (see `normalized`).
 //
+// The values of an example are a packed record. When one comes that does not fit, all records are
+// packed anew, some features in a wider form; the number of times is bounded (see `repack`).
+//
 // An example whose id is the number of its slot is found without an index: as long as rows only
 // come in and ids are automatic, that is all of them.
 //
@@ -16,11 +19,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <cstring>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "memory.hpp"
+#include "packing.hpp"
 
 namespace evertree {
 
@@ -30,11 +35,6 @@ using ExampleId = std::int64_t;
 
 inline constexpr Slot kNoSlot = 0xffffffff;
 inline constexpr std::size_t kMaxExamples = std::size_t{1} << 30;
-inline constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
-
-inline bool is_missing(double value) { return value != value; }
-// Adding 0.0 turns -0.0 into 0.0; every NaN becomes the same NaN.
-inline double normalized(double value) { return is_missing(value) ? kMissing : value + 0.0; }
 
 struct Insertion {
     const double* x;
@@ -80,7 +80,7 @@ class Examples {
   public:
     explicit Examples(std::size_t n_features);
 
-    std::size_t n_features() const { return n_features_; }
+    std::size_t n_features() const { return packing_.n_features(); }
     std::size_t size() const { return size_; }
 
     // Makes room for these examples, so that stage and admit cannot fail.
@@ -100,12 +100,21 @@ class Examples {
     Slot find(const double* x, ClassId label) const;
     Slot next_equal(Slot slot) const { return equals_[slot].next; }
 
-    const double* x(Slot slot) const {
-        return reinterpret_cast<const double*>(record(slot) + sizeof(ExampleId));
+    double value(Slot slot, std::size_t feature) const {
+        return packing_.value(record(slot), feature);
     }
+    void read(Slot slot, double* x) const { packing_.unpack(record(slot), x); }
     ClassId label(Slot slot) const { return heads_[slot].label(); }
-    ExampleId id(Slot slot) const { return *reinterpret_cast<const ExampleId*>(record(slot)); }
-    bool same_x(const double* x, const double* y) const;
+    ExampleId id(Slot slot) const { return ids_[slot]; }
+    bool same_x(Slot a, Slot b) const {
+        return std::memcmp(record(a), record(b), packing_.record_bytes()) == 0;
+    }
+
+    // For those who read many: both are good until examples come in.
+    const Packing& packing() const { return packing_; }
+    const std::byte* record(Slot slot) const {
+        return chunks_[slot >> kChunkBits] + (slot & kChunkMask) * packing_.record_bytes();
+    }
 
     // For going through all of them: slots below slots_end are active, staged or free.
     Slot slots_end() const { return static_cast<Slot>(slots_used_); }
@@ -132,26 +141,34 @@ class Examples {
     static constexpr std::size_t kChunkBits = 9;  // examples of a chunk: memory grows smoothly
     static constexpr std::size_t kChunkMask = (std::size_t{1} << kChunkBits) - 1;
 
-    std::byte* record(Slot slot) const {
-        return chunks_[slot >> kChunkBits] + (slot & kChunkMask) * record_bytes_;
+    std::byte* record(Slot slot) {
+        return const_cast<std::byte*>(std::as_const(*this).record(slot));
     }
     static bool is_number_of(ExampleId id, Slot slot) { return id == ExampleId{slot}; }
     std::size_t most_to_index(std::span<const Insertion> coming) const;
     void add_chunks(std::size_t count);
+    void make_fit(std::span<const Insertion> coming);
+    void repack(Packing wider);
     void link_equals(Slot slot) noexcept;
     void unlink_equals(Slot slot) noexcept;
-    std::uint32_t value_hash(const double* x, ClassId label) const;
-    Slot find(std::uint32_t hash, const double* x, ClassId label) const;
+    template <typename ValueOf>
+    std::uint32_t value_hash(ValueOf value_of, ClassId label) const;
+    std::uint32_t value_hash(Slot slot) const;
+    bool has_x(Slot slot, const double* x) const;
 
-    std::size_t n_features_;
-    std::size_t record_bytes_;
+    Packing packing_;
+    std::vector<std::byte> scratch_;  // a record
+    const double* packed_ = nullptr;  // the row that it is of, between reserve and stage
+    std::size_t n_repacks_ = 0;       // since there were so many slots:
+    std::size_t slots_at_repacks_ = 0;
     std::size_t size_ = 0;
     std::size_t slots_used_ = 0;
     std::size_t slots_free_ = 0;
     Slot first_free_ = kNoSlot;             // free slots are chained by their heads
     Buffer<Head> heads_;                    // by slot, for as many as there are chunks
     std::vector<Buffer<std::byte>> slabs_;  // one or more chunks each
-    std::vector<std::byte*> chunks_;        // of records: an id, then the values
+    std::vector<std::byte*> chunks_;        // of records
+    Buffer<ExampleId> ids_;                 // by slot, as many
     std::uint64_t n_admissions_ = 0;
     bool values_indexed_ = false;
     std::vector<Equals> equals_;  // by slot; empty until values are indexed

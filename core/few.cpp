@@ -6,8 +6,6 @@ namespace evertree {
 
 namespace {
 
-// While there are more rows, features stay counted if most of them are.
-constexpr std::uint32_t kFewer = 512;
 constexpr std::size_t kMostElements = std::size_t{1} << 17;  // beyond, they do not stay at hand
 // What is rough about a score, several times over.
 constexpr float kDoubt = 4e-6f;
@@ -20,21 +18,19 @@ bool FewRows::can_plan(const Columns& columns, std::span<const std::uint32_t> fe
                        std::uint32_t n_rows, std::size_t n_classes) {
     if (n_rows > wide::few::kMostRows || n_rows * features.size() > kMostElements) return false;
     if (n_classes != 2 || !wide::few::pays()) return false;
-    const auto n_counted = std::count_if(features.begin(), features.end(), is_counted);
-    if (n_rows > kFewer && 2 * static_cast<std::size_t>(n_counted) > features.size()) return false;
     return std::none_of(features.begin(), features.end(), [&](std::uint32_t entry) {
         const std::uint32_t feature = entry & ~SplitSearch::kCounted;
         return columns.kinds[feature] == Kind::categorical || columns.columns[feature].any_missing;
     });
 }
 
-void FewRows::plan(Columns& columns, SplitSearch& search, const Segment& segment, PutOff put_off,
+bool FewRows::plan(Columns& columns, SplitSearch& search, const Segment& segment, PutOff put_off,
                    Plan& plan, std::uint32_t node, std::uint32_t depth, Watch& watch) {
     put_off_ = put_off;
     const ClassCount* const counts = plan.counts.data() + plan.nodes[node].counts_begin;
     classes_ = {counts[0].label, counts[1].label};
-    load(columns, search, segment, watch);
-    const auto n_lists = static_cast<std::uint32_t>(features_.size());
+    if (!load(columns, search, segment, watch)) return false;
+    const auto n_lists = static_cast<std::uint32_t>(which_.size());
     open_.assign(1, {node, depth, 0, segment.size(), counts[1].count, 0, n_lists, 0});
     while (!open_.empty()) {
         const Open open = open_.back();
@@ -42,6 +38,7 @@ void FewRows::plan(Columns& columns, SplitSearch& search, const Segment& segment
         plan_node(open, plan);
         watch.worked(open.n * open.n_lists);
     }
+    return true;
 }
 
 // ---- loading ------------------------------------------------------------------------------------
@@ -57,35 +54,49 @@ void FewRows::make_room(std::size_t n_rows, std::size_t n_lists) {
     capacity_ = wanted;
 }
 
-void FewRows::load(Columns& columns, SplitSearch& search, const Segment& segment, Watch& watch) {
+// Those that are sorted already are numbered anew, the others are read. False if a value is
+// missing.
+bool FewRows::load(Columns& columns, SplitSearch& search, const Segment& segment, Watch& watch) {
     const std::span<const std::uint32_t> entries = search.features(segment);
     make_room(segment.size(), entries.size());
     has_cuts_.resize(entries.size());
+    order_ = columns.rows.get();
+    packing_ = columns.packing;
+    rows_.assign(order_ + segment.begin, order_ + segment.end);
+    records_.clear();
+    tags_.clear();
+    for (const std::uint32_t row : rows_) {
+        const std::uint32_t is_one = columns.classes[row] == classes_[1] ? 1 : 0;
+        tags_.push_back(static_cast<std::uint32_t>(tags_.size()) << 1 | is_one);
+        records_.push_back(columns.records[row]);
+    }
+    varies_.assign(entries.size(), 1);
+    if (!search.sort_few(entries,
+                         {records_.data(), tags_.data(), tag_bits_of(rows_.size()), rows_.size(),
+                          stride_, elements_[0].get(), varies_.data()},
+                         watch)) {
+        return false;
+    }
+    if (!std::ranges::all_of(entries, is_counted)) number_anew(columns, entries, segment.begin);
     features_.clear();
     which_.clear();
-    for (const std::uint32_t entry : entries) {
-        const std::uint32_t feature = entry & ~SplitSearch::kCounted;
-        if (is_counted(entry) && !search.to_sorted(feature, segment, watch)) continue;
-        which_.push_back(static_cast<std::uint16_t>(features_.size()));
-        features_.push_back(feature);
+    for (std::size_t l = 0; l < entries.size(); ++l) {
+        features_.push_back(entries[l] & ~SplitSearch::kCounted);
+        if (varies_[l] != 0) which_.push_back(static_cast<std::uint16_t>(l));
     }
-    order_ = columns.rows.get();
-    rows_.assign(order_ + segment.begin, order_ + segment.end);
-    x_.clear();
-    // The tags have done their work, and tell the new numbers.
-    for (const std::uint32_t row : rows_) {
-        const bool is_one = columns.classes[row] == classes_[1];
-        columns.tags[row] =
-            static_cast<std::uint32_t>(x_.size()) | (is_one ? wide::few::kClassOne : 0u);
-        x_.push_back(columns.x[row]);
-    }
-    load_lists(columns, segment.begin);
+    return true;
 }
 
-void FewRows::load_lists(const Columns& columns, std::uint32_t begin) {
-    for (std::size_t list = 0; list < features_.size(); ++list) {
-        const std::uint32_t* const from = columns.elements(features_[list]) + begin;
-        Element* const to = elements_[0].get() + list * stride_;
+// The tags of these rows have done their work, and tell the new numbers.
+void FewRows::number_anew(Columns& columns, std::span<const std::uint32_t> entries,
+                          std::uint32_t begin) {
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+        columns.tags[rows_[i]] = tags_[i] >> 1 | (tags_[i] & 1) * wide::few::kClassOne;
+    }
+    for (std::size_t l = 0; l < entries.size(); ++l) {
+        if (is_counted(entries[l])) continue;
+        const std::uint32_t* const from = columns.elements(entries[l]) + begin;
+        Element* const to = elements_[0].get() + l * stride_;
         for (std::size_t i = 0; i < rows_.size(); ++i) {
             const std::uint32_t is_new = (from[i] & element::kNewValue) >> 16;
             to[i] = static_cast<Element>(columns.tags[from[i] & element::kRow] | is_new);
@@ -147,7 +158,7 @@ Split FewRows::split_at(const Open& open, const Cut& cut) const {
     const Element* const elements = list(open, cut.list);
     const std::uint32_t feature = features_[cut.list];
     const auto value = [&](std::uint32_t at) {
-        return x_[elements[at] & wide::few::kRow][feature];
+        return packing_->value(records_[elements[at] & wide::few::kRow], feature);
     };
     return {midpoint(value(cut.left - 1), value(cut.left)), feature, Kind::real,
             2 * cut.left >= open.n};

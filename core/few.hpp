@@ -30,8 +30,8 @@ class FewRows {
                          std::uint32_t n_rows, std::size_t n_classes);
 
     // Plans what is below a node, whose rows and features are those of the segment. The segment's
-    // rows are put into the order of the plan.
-    void plan(Columns& columns, SplitSearch& search, const Segment& segment, PutOff put_off,
+    // rows are put into the order of the plan. False, and nothing is done, if a value is missing.
+    bool plan(Columns& columns, SplitSearch& search, const Segment& segment, PutOff put_off,
               Plan& plan, std::uint32_t node, std::uint32_t depth, Watch& watch);
 
   private:
@@ -52,8 +52,8 @@ class FewRows {
     };
 
     void make_room(std::size_t n_rows, std::size_t n_lists);
-    void load(Columns& columns, SplitSearch& search, const Segment& segment, Watch& watch);
-    void load_lists(const Columns& columns, std::uint32_t begin);
+    bool load(Columns& columns, SplitSearch& search, const Segment& segment, Watch& watch);
+    void number_anew(Columns& columns, std::span<const std::uint32_t> entries, std::uint32_t begin);
     void plan_node(Open open, Plan& plan);
     Cut best_cut(Open& open);
     void consider(Cut& best, const Open& open, std::uint32_t of_list, std::uint32_t left) const;
@@ -78,18 +78,20 @@ class FewRows {
     }
 
     Limits limits_;
-    PutOff put_off_;                       // of the build at hand
-    std::uint32_t* order_ = nullptr;       // of the rows in the plan
-    std::array<ClassId, 2> classes_{};     // in the order of their numbers
-    std::vector<std::uint32_t> rows_;      // by new number
-    std::vector<const double*> x_;         // the same
+    PutOff put_off_;                         // of the build at hand
+    std::uint32_t* order_ = nullptr;         // of the rows in the plan
+    std::array<ClassId, 2> classes_{};       // in the order of their numbers
+    std::vector<std::uint32_t> rows_;        // by new number
+    std::vector<const std::byte*> records_;  // the same
+    std::vector<std::uint32_t> tags_;        // the same: it, and in the lowest bit its class
+    const Packing* packing_ = nullptr;
     std::vector<std::uint32_t> features_;  // by list
     std::vector<std::uint16_t> which_;     // lists of the open nodes
     std::vector<Open> open_;
     std::size_t stride_ = 0, capacity_ = 0;
     std::array<Buffer<Element>, 2> elements_;
-    Buffer<float> scores_;                // by list and cut
-    std::vector<std::uint8_t> has_cuts_;  // by list
+    Buffer<float> scores_;                         // by list and cut
+    std::vector<std::uint8_t> has_cuts_, varies_;  // by list
     std::array<std::uint16_t, wide::few::kMostRows> cuts_;
 };
 

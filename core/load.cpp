@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::size_t kFewColumnsFrom = std::size_t{1} << 17;  // rows, for the sake of memory
 constexpr std::size_t kManyFeatures = 40;
+constexpr std::size_t kManyBytes = 16;
+constexpr std::size_t kSample = 1024;  // keys
 
 }  // namespace
 
@@ -52,33 +54,129 @@ void SplitSearch::release_sorting() {
 }
 
 void SplitSearch::sort(std::size_t begin, std::size_t end, Watch& watch) {
+    const RowSet all{columns_.records.get(), columns_.tags.get(), columns_.n, 0};
+    const auto wanted = [&](std::uint32_t feature) { return !columns_.columns[feature].counted; };
+    load(all, begin, end, wanted, watch, [&](std::uint32_t feature, const Keys& keys) {
+        Column& column = columns_.columns[feature];
+        column.varies = keys.differing != 0;
+        if (!column.varies) return;
+        column.any_missing = keys.any_missing;
+        const bool in_bins = columns_.can_bin() && columns_.kinds[feature] == Kind::real;
+        if (in_bins && !keys.any_missing) {
+            bin(feature, keys, watch);
+        } else {
+            sort(all, feature, keys, watch);
+        }
+    });
+}
+
+bool SplitSearch::sort_few(std::span<const std::uint32_t> features, const FewLists& lists,
+                           Watch& watch) {
+    constexpr std::uint32_t none = 0xffffffff;
+    const Packing& packing = *columns_.packing;
+    list_of_.assign(columns_.kinds.size(), none);
+    // Of many flags, most are the same in all rows: they need not be read one by one.
+    const Packing::Group& bytes = packing.groups().back();
+    const bool many_bytes = bytes.end - bytes.begin >= kManyBytes;
+    differing_.assign(packing.record_bytes() + Packing::kSlack, std::byte{0xff});
+    if (many_bytes) {
+        wide::mark_differing(lists.records, lists.n, packing.record_bytes(), differing_.data());
+    }
+    for (std::uint32_t l = 0; l < features.size(); ++l) {
+        if ((features[l] & kCounted) == 0) continue;
+        const std::uint32_t feature = features[l] & ~kCounted;
+        lists.varies[l] = packing.code(differing_.data(), feature) != 0 ? 1 : 0;
+        if (lists.varies[l] != 0) list_of_[feature] = l;
+    }
+    bool any_missing = false;
+    const auto wanted = [&](std::uint32_t feature) { return list_of_[feature] != none; };
+    const RowSet rows{lists.records, lists.tags, lists.n, 0};
+    load(rows, 0, columns_.kinds.size(), wanted, watch,
+         [&](std::uint32_t feature, const Keys& keys) {
+             any_missing |= keys.any_missing;
+             lists.varies[list_of_[feature]] = keys.differing != 0 ? 1 : 0;
+             if (keys.differing == 0) return;
+             sorter_.sort(keys.of_row, keys.differing, lists.tags, lists.tag_bits, watch);
+             sorter_.elements(lists.first + list_of_[feature] * lists.stride);
+         });
+    return !any_missing;
+}
+
+// The keys of those features that are wanted, neighbours together.
+template <typename Wanted, typename Take>
+void SplitSearch::load(const RowSet& rows, std::size_t begin, std::size_t end, Wanted wanted,
+                       Watch& watch, Take take) {
+    const std::span<const std::uint32_t> order = columns_.packing->order();
     const std::size_t at_once = n_columns_at_once();
-    for (std::size_t first = begin; first < end; first += at_once) {
-        sort_neighbours(first, std::min(first + at_once, end), watch);
+    for (const Packing::Group& group : columns_.packing->groups()) {
+        const std::size_t group_end = std::min<std::size_t>(end, group.end);
+        std::size_t first = std::max<std::size_t>(begin, group.begin);
+        while (first < group_end) {
+            if (!wanted(order[first])) {
+                ++first;
+                continue;
+            }
+            std::size_t last = std::min(first + at_once, group_end);
+            while (!wanted(order[last - 1])) --last;
+            wide::Column common[wide::kColumns];
+            const std::size_t offset = group.offset + (first - group.begin) * bytes_of(group.form);
+            wide::gather_keys(rows.records, rows.n, offset, group.form, last - first, keys_.get(),
+                              common);
+            watch.worked(rows.n * (last - first));
+            for (std::size_t at = first; at < last; ++at) {
+                if (!wanted(order[at])) continue;
+                const wide::Column& column = common[at - first];
+                take(order[at], Keys{{keys_.get() + (at - first) * rows.n, rows.n},
+                                     column.differing,
+                                     column.largest == missing_code(group.form)});
+            }
+            first = last;
+        }
     }
 }
 
-void SplitSearch::sort_neighbours(std::size_t begin, std::size_t end, Watch& watch) {
-    const std::size_t n = columns_.n;
-    const auto is_counted = [&](std::size_t feature) { return columns_.columns[feature].counted; };
-    while (begin < end && is_counted(begin)) ++begin;
-    while (begin < end && is_counted(end - 1)) --end;
-    if (begin == end) return;
-    wide::Column common[wide::kColumns];
-    wide::gather_keys(columns_.x.get(), n, begin, end - begin, keys_.get(), common);
-    watch.worked(n * (end - begin));
-    for (std::size_t feature = begin; feature < end; ++feature) {
-        if (is_counted(feature)) continue;
-        Column& column = columns_.columns[feature];
-        const wide::Column& keys = common[feature - begin];
-        column.varies = keys.differing != 0;
-        if (!column.varies) continue;
-        column.any_missing = is_missing(value_of_key(keys.largest));
-        sorter_.sort({keys_.get() + (feature - begin) * n, n}, keys.differing, columns_.tags.get(),
-                     columns_.tag_bits(), watch);
-        sorter_.elements(columns_.elements(feature));
-        watch.worked(2 * n);
+void SplitSearch::sort(const RowSet& rows, std::uint32_t feature, const Keys& keys, Watch& watch) {
+    sorter_.sort(keys.of_row, keys.differing, rows.tags, tag_bits_of(columns_.n), watch);
+    sorter_.elements(columns_.elements(feature) + rows.begin);
+    watch.worked(2 * rows.n);
+}
+
+// Some of the keys, sorted, tell where bins begin.
+void SplitSearch::bin(std::uint32_t feature, const Keys& all, Watch& watch) {
+    const std::span<const std::uint64_t> keys = all.of_row;
+    const std::size_t n_some = keys.size() < kFewColumnsFrom ? kSample : 4 * kSample;
+    std::vector<std::uint64_t>& some = some_keys_;
+    some.resize(n_some);
+    std::uint64_t differing = 0;
+    for (std::size_t i = 0; i < n_some; ++i) {
+        some[i] = keys[i * keys.size() / n_some];
+        own_tags_[i] = static_cast<std::uint32_t>(i) << 1;
+        differing |= some[i] ^ some[0];
     }
+    if (differing != 0) {
+        sorter_.sort(some, differing, own_tags_.get(), tag_bits_of(n_some), watch);
+        sorter_.elements(cuts_.get());
+        sorted_keys_.resize(n_some);
+        for (std::size_t i = 0; i < n_some; ++i) sorted_keys_[i] = some[cuts_[i] & kRow];
+        some.swap(sorted_keys_);
+    }
+    columns_.coded.bin(feature, keys, all.differing, some);
+    columns_.columns[feature].counted = columns_.columns[feature].binned = true;
+    watch.worked(4 * keys.size());
+}
+
+// The whole set as a segment none of whose features is loaded: few rows are loaded where they are
+// planned.
+Segment SplitSearch::open_unloaded() {
+    features_.clear();
+    for (std::uint32_t j = 0; j < columns_.columns.size(); ++j) {
+        columns_.columns[j].varies = columns_.columns[j].counted = true;
+        features_.push_back(j | kCounted);
+    }
+    Segment whole;
+    whole.end = static_cast<std::uint32_t>(columns_.n);
+    whole.n_features = static_cast<std::uint32_t>(features_.size());
+    return whole;
 }
 
 // The whole set as a segment, once all features are loaded.

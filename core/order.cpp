@@ -144,6 +144,8 @@ void Sorter::sort(std::span<const std::uint64_t> keys, std::uint64_t differing,
         const std::size_t wanted = capacity_for(n_words);
         words_ = Buffer<std::uint64_t>(wanted);
         spare_ = Buffer<std::uint64_t>(wanted);
+        narrow_words_ = Buffer<std::uint32_t>(wanted);
+        narrow_spare_ = Buffer<std::uint32_t>(wanted);
         capacity_ = wanted;
     }
     keys_ = keys;
@@ -151,6 +153,8 @@ void Sorter::sort(std::span<const std::uint64_t> keys, std::uint64_t differing,
     const int shared = std::countl_zero(differing);
     const int low = std::countr_zero(differing) + shared;  // below this bit the words are equal
     all_bits_fit_ = low >= tag_bits;
+    narrow_ = low >= 32 + tag_bits && sort_narrow(tags, shared);
+    if (narrow_) return watch.worked(n);
     for (std::size_t i = 0; i < n; ++i) words_[i] = ((keys[i] << shared) & ~tag_mask_) | tags[i];
     if (wide::sort(words_.get(), spare_.get(), n, tag_mask_)) {
         watch.worked(n);
@@ -166,6 +170,17 @@ void Sorter::release() {
     capacity_ = 0;
     words_ = {};
     spare_ = {};
+    narrow_words_ = {};
+    narrow_spare_ = {};
+}
+
+bool Sorter::sort_narrow(const std::uint32_t* tags, int shared) {
+    const auto tag_mask = static_cast<std::uint32_t>(tag_mask_);
+    for (std::size_t i = 0; i < keys_.size(); ++i) {
+        const auto upper = static_cast<std::uint32_t>((keys_[i] << shared) >> 32);
+        narrow_words_[i] = (upper & ~tag_mask) | tags[i];
+    }
+    return wide::sort(narrow_words_.get(), narrow_spare_.get(), keys_.size(), tag_mask);
 }
 
 void Sorter::settle_by_keys() {
@@ -182,14 +197,25 @@ void Sorter::settle_by_keys() {
     }
 }
 
-void Sorter::elements(std::uint32_t* out) const {
+template <typename Element>
+void Sorter::elements(Element* out) const {
+    constexpr bool is_few = sizeof(Element) == sizeof(wide::few::Element);
+    constexpr auto new_value =
+        static_cast<Element>(is_few ? wide::few::kNewValue : element::kNewValue);
     const std::size_t n = keys_.size();
+    if (narrow_) {
+        const auto tag_mask = static_cast<std::uint32_t>(tag_mask_);
+        return wide::to_elements(narrow_words_.get(), n, tag_mask, out);
+    }
     wide::to_elements(words_.get(), n, tag_mask_, out);
     if (all_bits_fit_) return;
     for (std::size_t i = 1; i < n; ++i) {
-        const bool seems_equal = (out[i] & element::kNewValue) == 0;
-        if (seems_equal && key_of(words_[i]) != key_of(words_[i - 1])) out[i] |= element::kNewValue;
+        const bool seems_equal = (out[i] & new_value) == 0;
+        if (seems_equal && key_of(words_[i]) != key_of(words_[i - 1])) out[i] |= new_value;
     }
 }
+
+template void Sorter::elements(std::uint32_t*) const;
+template void Sorter::elements(wide::few::Element*) const;
 
 }  // namespace evertree

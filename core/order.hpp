@@ -2,7 +2,8 @@
 //
 // Keys are doubles turned into integers that sort the same way, the missing value last. What is
 // sorted is one word a row: the bits in which the keys differ, as many as fit, above a
-// tag. Where they do not all fit, rows with equal words are put in order by their keys.
+// tag. Where they do not all fit, rows with equal words are put in order by their keys. Where half
+// a word is enough, it is half a word.
 //
 // Must not know: what the values are sorted for.
 #pragma once
@@ -28,6 +29,9 @@ inline double value_of_key(std::uint64_t key) {
     return std::bit_cast<double>((key & sign) != 0 ? key & ~sign : ~key);
 }
 
+// The bits of a tag that is one of n rows and, in its lowest bit, a class.
+inline int tag_bits_of(std::size_t n) { return static_cast<int>(std::bit_width(2 * n - 1)); }
+
 class Sorter {
   public:
     // `differing` has (at least) the bits in which any two keys differ; not zero. `tags` go with
@@ -37,15 +41,19 @@ class Sorter {
               const std::uint32_t* tags, int tag_bits, Watch& watch);
     // What was sorted as elements; a tag is a row and, in its lowest bit, a class. Where the bits
     // of the keys did not all fit, the row must be the key's place.
-    void elements(std::uint32_t* out) const;
+    template <typename Element>
+    void elements(Element* out) const;
     void release();
 
   private:
     std::uint64_t key_of(std::uint64_t word) const { return keys_[(word & tag_mask_) >> 1]; }
+    bool sort_narrow(const std::uint32_t* tags, int shared);
     void settle_by_keys();
 
     std::size_t capacity_ = 0;
     Buffer<std::uint64_t> words_, spare_;
+    Buffer<std::uint32_t> narrow_words_, narrow_spare_;
+    bool narrow_ = false;
     std::span<const std::uint64_t> keys_;
     std::uint64_t tag_mask_ = 0;
     bool all_bits_fit_ = true;

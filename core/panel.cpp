@@ -23,7 +23,10 @@ constexpr double kChange = 0.05;
 
 Panel::Panel(std::span<const Kind> kinds, std::span<const Candidate> candidates,
              std::size_t n_workers)
-    : kinds_(kinds.begin(), kinds.end()), n_workers_(n_workers), examples_(kinds.size()) {
+    : kinds_(kinds.begin(), kinds.end()),
+      n_workers_(n_workers),
+      examples_(kinds.size()),
+      x_(kinds.size()) {
     for (const Candidate& candidate : candidates) {
         Seat& seat = seats_.emplace_back();
         seat.candidate = candidate;
@@ -167,7 +170,8 @@ void Panel::finish(Watch& watch) {
 // ---- who is good --------------------------------------------------------------------------------
 
 void Panel::test(Slot slot, std::span<const std::uint32_t> ranks, Watch& watch) {
-    const double* const x = examples_.x(slot);
+    const double* const x = x_.data();
+    examples_.read(slot, x_.data());
     finish_way(x, watch);
     for (Seat& seat : seats_) {
         if (!seat.upkeep || seat.upkeep->tree().root().tally.size == 0) continue;

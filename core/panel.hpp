@@ -139,6 +139,7 @@ class Panel {
     std::size_t given_up_ = 0;               // of order_, all before here
 
     // One update at work; kept for their memory.
+    std::vector<double> x_;  // of the example at hand
     std::vector<Change> changes_;
     std::vector<Slot> leaving_;
     std::vector<Slot> staged_;

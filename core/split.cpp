@@ -1,9 +1,7 @@
-#include "split.hpp"
-
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <type_traits>
+
+#include "cuts.hpp"
 
 namespace evertree {
 
@@ -18,154 +16,10 @@ float SplitSearch::doubt(const Segment& segment) {
     return 2e-6f * static_cast<float>(segment.size());
 }
 
-// A cut holds the two sides of a split while values move from right to left. Its score ranks the
-// splits of one set; scores closer than the doubt are compared exactly.
-struct SplitSearch::TwoClassCut {
-    std::span<const ClassCount> counts;
-    std::uint32_t size, ones;
-    std::uint32_t left = 0, left_ones = 0;
-
-    void reset() { left = left_ones = 0; }
-    static std::uint32_t class_of(std::uint32_t element, const std::uint32_t*) {
-        return (element >> 30) & 1;
-    }
-    void move(std::uint32_t label) {
-        ++left;
-        left_ones += label;
-    }
-    void move_back(std::uint32_t label) {
-        --left;
-        left_ones -= label;
-    }
-    bool is_empty(const std::uint32_t* group) const { return (group[0] | group[1]) == 0; }
-    void move(const std::uint32_t* group) {
-        left += group[0] + group[1];
-        left_ones += group[1];
-    }
-    void move_back(const std::uint32_t* group) {
-        left -= group[0] + group[1];
-        left_ones -= group[1];
-    }
-    // mass = 2 * (ones - score)
-    double score() const {
-        const double on_left = left_ones, on_right = ones - left_ones;
-        return on_left * on_left / left + on_right * on_right / (size - left);
-    }
-    double score_to_reach(const Sides& best) const {
-        return (purity(best) - size) / 2 + ones - 1e-12 * size;
-    }
-    Sides sides() const {
-        const auto tally = [](std::uint64_t n, std::uint64_t n_ones) {
-            return Tally{n, n_ones * n_ones + (n - n_ones) * (n - n_ones)};
-        };
-        return {tally(left, left_ones), tally(size - left, ones - left_ones)};
-    }
-};
-
-struct SplitSearch::ManyClassCut {
-    std::span<const ClassCount> counts;
-    std::uint32_t size;
-    std::uint32_t n_classes;
-    std::uint32_t *left_counts, *right_counts;
-    std::uint32_t left = 0;
-    std::uint64_t left_squares = 0, right_squares = 0;
-
-    void reset() {
-        left = 0;
-        left_squares = right_squares = 0;
-        for (const ClassCount& c : counts) {
-            left_counts[c.label] = 0;
-            right_counts[c.label] = c.count;
-            right_squares += std::uint64_t{c.count} * c.count;
-        }
-    }
-    static std::uint32_t class_of(std::uint32_t element, const std::uint32_t* classes) {
-        return classes[element & kRow];
-    }
-    void move(std::uint32_t label, std::uint32_t count) {
-        const std::uint64_t n = count;
-        left_squares += n * (2 * std::uint64_t{left_counts[label]} + n);
-        right_squares -= n * (2 * std::uint64_t{right_counts[label]} - n);
-        left_counts[label] += count;
-        right_counts[label] -= count;
-        left += count;
-    }
-    void move_back(std::uint32_t label, std::uint32_t count) {
-        const std::uint64_t n = count;
-        left_squares -= n * (2 * std::uint64_t{left_counts[label]} - n);
-        right_squares += n * (2 * std::uint64_t{right_counts[label]} + n);
-        left_counts[label] -= count;
-        right_counts[label] += count;
-        left -= count;
-    }
-    void move(std::uint32_t label) { move(label, 1); }
-    void move_back(std::uint32_t label) { move_back(label, 1); }
-    // Few of the classes have a certain value.
-    template <typename Do>
-    void each_count(const std::uint32_t* group, Do do_this) const {
-        for (std::uint32_t begin = 0; begin < n_classes; begin += 64) {
-            const std::size_t n = std::min<std::size_t>(n_classes - begin, 64);
-            std::uint64_t rest = wide::which_count(group + begin, n);
-            for (; rest != 0; rest &= rest - 1) {
-                const auto label = begin + static_cast<std::uint32_t>(std::countr_zero(rest));
-                do_this(label, group[label]);
-            }
-        }
-    }
-    bool is_empty(const std::uint32_t* group) const {
-        bool empty = true;
-        each_count(group, [&](std::uint32_t, std::uint32_t) { empty = false; });
-        return empty;
-    }
-    void move(const std::uint32_t* group) {
-        each_count(group, [&](std::uint32_t label, std::uint32_t n) { move(label, n); });
-    }
-    void move_back(const std::uint32_t* group) {
-        each_count(group, [&](std::uint32_t label, std::uint32_t n) { move_back(label, n); });
-    }
-    double score() const {
-        return static_cast<double>(left_squares) / left +
-               static_cast<double>(right_squares) / (size - left);
-    }
-    double score_to_reach(const Sides& best) const { return purity(best) - 1e-12 * size; }
-    Sides sides() const { return {{left, left_squares}, {size - left, right_squares}}; }
-};
-
-// The search of one segment: the best so far, and the feature at hand.
-template <typename Cut>
-struct SplitSearch::Search {
-    const Segment& segment;
-    Cut cut;
-    Cut cut_missing_left;
-    Candidate best;
-    double to_reach = -1.0;
-    std::uint32_t feature = 0;
-    bool counted = false;
-
-    void look(const Cut& at, bool missing_left, std::uint32_t begin, std::uint32_t end,
-              std::uint32_t last) {
-        if (at.score() >= to_reach) consider(at, missing_left, begin, end, last);
-    }
-    void consider(const Cut& at, bool missing_left, std::uint32_t begin, std::uint32_t end,
-                  std::uint32_t last) {
-        const Sides sides = at.sides();
-        if (best.found && !leaves_less(sides, best.sides)) return;
-        best.found = true;
-        best.sides = sides;
-        best.split.feature = feature;
-        best.split.missing_left = missing_left;
-        best.left_begin = begin;
-        best.left_end = end;
-        best.last_left = last;
-        best.counted = counted;
-        to_reach = at.score_to_reach(sides);
-    }
-};
-
 Candidate SplitSearch::best(Segment& segment, std::span<const ClassCount> counts, Watch& watch) {
     Candidate best = best_of(open_features(segment), segment, counts, watch);
     close_features(segment);
-    set_value(best);
+    set_value(best, segment);
     return best;
 }
 
@@ -225,15 +79,22 @@ void SplitSearch::search(std::span<std::uint32_t> features, Search<Cut>& search,
     for (std::uint32_t& entry : features) sort_if_few(entry, search.segment, watch);
     const bool glancing = can_glance(search);
     if (glancing) glance(features, search);
+    glance_at_counts(features, search);
     watch.worked(features.size() * search.segment.size());
     std::size_t n_glanced = 0;
-    for (std::uint32_t& entry : features) {
+    for (std::size_t i = 0; i < features.size(); ++i) {
         // Nothing beats a split that leaves no mass, a tie would lose, and both sides are leaves.
         if (search.best.found && mass(search.best.sides) == 0.0) return;
-        if (entry == kDropped) continue;
-        const float* const glanced =
-            glancing && can_glance(entry) ? &glanced_[n_glanced++] : nullptr;
-        if (!search_feature(entry, search, glanced)) entry = kDropped;
+        if (features[i] == kDropped) continue;
+        bool varies = false;
+        if (can_glance_at_counts(search, features[i])) {
+            varies = search_glanced_counts(search, features[i], counted_scores_[i], watch);
+        } else {
+            const float* const glanced =
+                glancing && can_glance(features[i]) ? &glanced_[n_glanced++] : nullptr;
+            varies = search_feature(features[i], search, glanced);
+        }
+        if (!varies) features[i] = kDropped;
     }
 }
 
@@ -404,88 +265,16 @@ bool SplitSearch::search_sorted_categories(Search<Cut>& search) const {
     return true;
 }
 
-// The common value has what the listed ones leave.
-void SplitSearch::count_common(std::uint32_t feature, const Segment& segment,
-                               std::span<const ClassCount> counts) const {
-    if (!columns_.coded.is_listed(feature)) return;
-    const Column& column = columns_.columns[feature];
-    const std::size_t n_classes = columns_.n_classes;
-    std::uint32_t* const first = segment.counts + column.counts_at;
-    std::uint32_t* const common = first + columns_.coded.common_rank(feature) * n_classes;
-    std::fill_n(common, n_classes, 0u);
-    // Some classes at a time: their sums stay in registers.
-    constexpr std::size_t few = 16;
-    std::uint32_t listed[few];
-    for (std::size_t begin = 0, next = 0; begin < n_classes; begin += few) {
-        const std::size_t n = std::min(n_classes - begin, few);
-        std::fill_n(listed, few, 0u);
-        for (std::size_t rank = 0; rank < column.n_values; ++rank) {
-            const std::uint32_t* const group = first + rank * n_classes + begin;
-            for (std::size_t c = 0; c < n; ++c) listed[c] += group[c];
-        }
-        for (; next < counts.size() && counts[next].label < begin + n; ++next) {
-            common[counts[next].label] = counts[next].count - listed[counts[next].label - begin];
-        }
-    }
-}
-
-template <typename Cut>
-bool SplitSearch::search_counted(Search<Cut>& search) const {
-    const Column& column = columns_.columns[search.feature];
-    const std::uint32_t* const counts = search.segment.counts + column.counts_at;
-    count_common(search.feature, search.segment, search.cut.counts);
-    const std::uint32_t n_present = column.n_values - (column.any_missing ? 1u : 0u);
-    const std::uint32_t* const missing = counts + std::size_t{n_present} * columns_.n_classes;
-    Cut &cut = search.cut, &cut_missing_left = search.cut_missing_left;
-    cut.reset();
-    const bool any_missing = column.any_missing && !cut.is_empty(missing);
-    if (any_missing) {
-        cut_missing_left.reset();
-        cut_missing_left.move(missing);
-    }
-    constexpr std::uint32_t none = 0xffffffff;
-    std::uint32_t last = none;
-    bool varies = false;
-    for (std::uint32_t rank = 0; rank < n_present; ++rank) {
-        const std::uint32_t* const group = counts + std::size_t{rank} * columns_.n_classes;
-        if (cut.is_empty(group)) continue;
-        if (last != none) {
-            varies = true;
-            if (any_missing) search.look(cut_missing_left, true, 0, rank, last);
-            search.look(cut, !any_missing && 2 * cut.left >= cut.size, 0, rank, last);
-        }
-        cut.move(group);
-        if (any_missing) cut_missing_left.move(group);
-        last = rank;
-    }
-    if (!any_missing || last == none) return varies;
-    search.look(cut, false, 0, n_present, last);
-    return true;
-}
-
-template <typename Cut>
-bool SplitSearch::search_counted_categories(Search<Cut>& search) const {
-    const Column& column = columns_.columns[search.feature];
-    const std::uint32_t* const counts = search.segment.counts + column.counts_at;
-    count_common(search.feature, search.segment, search.cut.counts);
-    Cut& cut = search.cut;
-    cut.reset();
-    for (std::uint32_t rank = 0; rank < column.n_values; ++rank) {
-        const std::uint32_t* const group = counts + std::size_t{rank} * columns_.n_classes;
-        if (cut.is_empty(group)) continue;
-        cut.move(group);
-        if (cut.left == cut.size) return false;
-        const bool missing = column.any_missing && rank + 1 == column.n_values;
-        search.look(cut, missing, rank, rank + 1, rank);
-        cut.move_back(group);
-    }
-    return true;
-}
-
-void SplitSearch::set_value(Candidate& best) const {
+void SplitSearch::set_value(Candidate& best, const Segment& segment) const {
     if (!best.found) return;
     Split& split = best.split;
     split.kind = columns_.kinds[split.feature];
+    if (best.counted && columns_.columns[split.feature].binned) {
+        if (!best.within) find_keys(best, segment);
+        const Form form = columns_.packing->form(split.feature);
+        split.value = midpoint(value_of(best.last_key, form), value_of(best.next_key, form));
+        return;
+    }
     const auto value = [&](std::uint32_t at) {
         return best.counted ? columns_.columns[split.feature].values[at]
                             : columns_.value_at(split.feature, at);

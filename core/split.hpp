@@ -6,7 +6,8 @@
 // Candidates are the splits that leave two non-empty sides; the best leaves the least mass; ties go
 // to the lowest feature, then the lowest threshold or category, then missing-left.
 //
-// load.cpp brings the features in, split.cpp searches, divide.cpp divides.
+// load.cpp brings the features in, split.cpp searches, with counts.cpp for those that are counted,
+// and divide.cpp divides.
 //
 // Must not know: limits, nodes, rules.
 #pragma once
@@ -53,6 +54,10 @@ struct Candidate {
     std::uint32_t last_left = 0;  // the last of them that occurs
     bool counted = false;
     bool found = false;
+    // Of a binned feature, where last_left is a bin: the keys on both sides of the cut, known from
+    // the start if it is within the bin.
+    bool within = false;
+    std::uint64_t last_key = 0, next_key = 0;
 };
 
 class SplitSearch {
@@ -64,11 +69,13 @@ class SplitSearch {
     void release();
     void release_sorting();  // only what sorts, until the next build
 
-    // Loads those of neighbouring features that are not counted, so many at a time.
+    // Loads those of neighbouring features that are not counted, so many at a time; they are named
+    // by their positions in a record.
     std::size_t n_columns_at_once() const;
     void sort(std::size_t begin, std::size_t end, Watch& watch);
-    // The whole set, with a block of counts that are still to be counted.
+    // The whole set, with a block of counts that are still to be counted; or with nothing loaded.
     Segment open();
+    Segment open_unloaded();
 
     // The features of a segment, to be searched all at once or some by each of several workers.
     std::span<std::uint32_t> features(const Segment& segment) {
@@ -83,7 +90,7 @@ class SplitSearch {
     std::size_t cost(std::uint32_t entry, const Segment& segment) const;
     std::span<std::uint32_t> open_features(Segment& segment);
     void close_features(Segment& segment);
-    void set_value(Candidate& best) const;
+    void set_value(Candidate& best, const Segment& segment) const;
 
     // To divide a segment, in steps of which each can be shared by several workers: which rows go
     // left, for positions of the segment; the rows, or some of them (how many go left), those that
@@ -124,6 +131,17 @@ class SplitSearch {
     std::uint32_t* spare() const { return spare_.get(); }
     // Counted features are sorted where counting no longer pays. False if one has one value only.
     bool to_sorted(std::uint32_t feature, const Segment& segment, Watch& watch);
+    // The same for all counted ones of a list of features and few rows, into lists of their own,
+    // one for each feature: whether it varies, and its elements. False if a value is missing.
+    struct FewLists {
+        const std::byte* const* records;
+        const std::uint32_t* tags;
+        int tag_bits;
+        std::size_t n, stride;
+        wide::few::Element* first;
+        std::uint8_t* varies;
+    };
+    bool sort_few(std::span<const std::uint32_t> features, const FewLists& lists, Watch& watch);
     // A segment is done: what it held is free again.
     void close(const Segment& segment) { columns_.give_back_counts(segment.counts); }
 
@@ -139,7 +157,23 @@ class SplitSearch {
     template <typename Cut>
     struct Search;
 
-    void sort_neighbours(std::size_t begin, std::size_t end, Watch& watch);
+    // Rows to be loaded: what is known of each, and where they begin in the lists of elements.
+    struct RowSet {
+        const std::byte* const* records;
+        const std::uint32_t* tags;
+        std::size_t n;
+        std::uint32_t begin;
+    };
+    struct Keys {
+        std::span<const std::uint64_t> of_row;
+        std::uint64_t differing;
+        bool any_missing;
+    };
+    template <typename Wanted, typename Take>
+    void load(const RowSet& rows, std::size_t begin, std::size_t end, Wanted wanted, Watch& watch,
+              Take take);
+    void sort(const RowSet& rows, std::uint32_t feature, const Keys& keys, Watch& watch);
+    void bin(std::uint32_t feature, const Keys& keys, Watch& watch);
 
     template <typename Cut>
     void search(std::span<std::uint32_t> features, Search<Cut>& search, Watch& watch);
@@ -151,6 +185,22 @@ class SplitSearch {
     template <typename Cut>
     void glance(std::span<const std::uint32_t> features, Search<Cut>& search);
     bool can_glance(std::uint32_t entry) const;
+    bool can_glance_at_counts(const Search<TwoClassCut>& search, std::uint32_t entry) const;
+    bool can_glance_at_counts(const Search<ManyClassCut>&, std::uint32_t) const { return false; }
+    void glance_at_counts(std::span<const std::uint32_t> features, Search<TwoClassCut>& search);
+    void glance_at_counts(std::span<const std::uint32_t>, Search<ManyClassCut>&) {}
+    wide::CountedRows counted_rows(const Search<TwoClassCut>& search, std::uint32_t feature) const;
+    bool search_glanced_counts(Search<TwoClassCut>& search, std::uint32_t entry,
+                               const wide::CountScores& glanced, Watch& watch);
+    bool search_glanced_counts(Search<ManyClassCut>&, std::uint32_t, const wide::CountScores&,
+                               Watch&) {
+        return false;
+    }
+    template <typename Reaches>
+    bool sort_bins(const Search<TwoClassCut>& search, Reaches reaches, Watch& watch);
+    void search_bin(Search<TwoClassCut>& search, std::uint32_t rank,
+                    const std::uint32_t* element) const;
+    void find_keys(Candidate& best, const Segment& segment) const;
     bool search_glanced(Search<TwoClassCut>& search, float glanced);
     bool search_glanced(Search<ManyClassCut>& search, float glanced);
     wide::TwoClassRows rows_of(const Search<TwoClassCut>& search) const;
@@ -173,6 +223,7 @@ class SplitSearch {
 
     std::uint32_t missing_begin(std::uint32_t feature, const Segment& segment) const;
     void mark_left_counted(const Candidate& split, std::uint32_t begin, std::uint32_t end);
+    void mark_left_binned(const Candidate& split, std::uint32_t begin, std::uint32_t end);
     void mark_left_sorted(const Segment& segment, const Candidate& split, std::uint32_t begin,
                           std::uint32_t end);
     bool pays(std::uint32_t entry, std::size_t n_rows) const;
@@ -201,11 +252,17 @@ class SplitSearch {
     Buffer<std::uint32_t> spare_;
     Buffer<std::uint32_t> cuts_, ones_left_;  // those that deserve an exact look
     Buffer<std::uint32_t> own_tags_;          // of the segment at hand
+    std::vector<std::uint32_t> list_of_;      // by feature, of few rows
+    std::vector<std::byte> differing_;        // of their records
     Buffer<std::uint64_t> keys_;
     Sorter sorter_;
-    std::vector<std::uint32_t> many_;    // class counts of ManyClassCut
-    std::vector<std::uint32_t*> lists_;  // of the sorted features at hand
-    std::vector<float> glanced_;         // their best rough scores
+    std::vector<std::uint64_t> some_keys_, sorted_keys_;
+    std::vector<float> cut_scores_, within_scores_;  // of a counted feature, by rank
+    std::vector<std::uint8_t> looked_at_;            // the same
+    std::vector<wide::CountScores> counted_scores_;  // the best, by feature at hand
+    std::vector<std::uint32_t> many_;                // class counts of ManyClassCut
+    std::vector<std::uint32_t*> lists_;              // of the sorted features at hand
+    std::vector<float> glanced_;                     // their best rough scores
 };
 
 }  // namespace evertree

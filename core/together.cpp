@@ -22,6 +22,7 @@ Segment Builder::load_together(Watch& watch) {
         settle_codes(watch);
     }
     sort_together(watch);
+    columns_.settle_bins();
     settle_sorting();
     const Segment whole = workers_[0]->search.open();
     if (whole.counts != nullptr) count_together(whole.counts, watch);
@@ -32,7 +33,7 @@ Segment Builder::load_together(Watch& watch) {
 void Builder::sort_together(Watch& watch) {
     std::vector<std::size_t> to_sort;
     for (std::size_t j = 0; j < columns_.columns.size(); ++j) {
-        if (!columns_.columns[j].counted) to_sort.push_back(j);
+        if (!columns_.columns[columns_.packing->order()[j]].counted) to_sort.push_back(j);
     }
     const std::size_t n = to_sort.size(), at_once = workers_[0]->search.n_columns_at_once();
     const std::size_t n_turns = (n + at_once * crew_->size() - 1) / (at_once * crew_->size());
@@ -89,7 +90,7 @@ Candidate Builder::best_together(Segment& segment, std::span<const ClassCount> c
         if (!best.found || leaves_less(other.sides, best.sides)) best = other;
     }
     first.close_features(segment);
-    first.set_value(best);
+    first.set_value(best, segment);
     return best;
 }
 

@@ -104,8 +104,8 @@ struct Split {
     Kind kind = Kind::leaf;
     bool missing_left = false;
 
-    bool goes_left(const double* x) const {
-        const double v = x[feature];
+    bool goes_left(const double* x) const { return sends_left(x[feature]); }
+    bool sends_left(double v) const {
         const bool below = kind == Kind::categorical ? v == value : v <= value;
         return below || (missing_left && is_missing(v));
     }

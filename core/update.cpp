@@ -31,7 +31,7 @@ void DynamicTree::stage(std::span<const Slot> deleted, std::span<const Insertion
     changes_.clear();
     changes_.reserve(deleted.size() + inserted.size());
     for (const Slot slot : deleted) changes_.push_back({slot, false});
-    for (const Insertion& i : inserted) changes_.push_back({examples_.stage(i), true});
+    for (const Insertion& i : inserted) changes_.push_back({examples_.stage(i), true, i.x});
 }
 
 }  // namespace evertree

@@ -13,6 +13,11 @@ std::uint64_t size_class(std::uint32_t built_size) {
     return built_size == 0 ? 0 : std::bit_ceil(std::uint64_t{built_size});
 }
 
+bool goes_left(const Examples& examples, const Change& change, const Split& split) {
+    return split.sends_left(change.x != nullptr ? change.x[split.feature]
+                                                : examples.value(change.slot, split.feature));
+}
+
 constexpr std::uint32_t kMostUpdates = std::uint32_t{1} << 31;
 constexpr std::size_t kKeepRowsUpTo = 4096, kKeepPlansUpTo = 4;
 constexpr int kLevelsOfParts = 3;        // below a node that its floor may be made up of
@@ -107,7 +112,7 @@ void Upkeep::route(const Examples& examples, Watch& watch) {
         if (node.is_leaf()) continue;
         const auto middle = std::partition(
             changes_.begin() + at.begin, changes_.begin() + at.end,
-            [&](const Change& change) { return node.split.goes_left(examples.x(change.slot)); });
+            [&](const Change& change) { return goes_left(examples, change, node.split); });
         const auto split_at = static_cast<std::uint32_t>(middle - changes_.begin());
         if (split_at < at.end) to_route_.push_back({node.right(), at.depth + 1, split_at, at.end});
         if (at.begin < split_at) to_route_.push_back({node.left, at.depth + 1, at.begin, split_at});
@@ -115,16 +120,17 @@ void Upkeep::route(const Examples& examples, Watch& watch) {
 }
 
 void Upkeep::route_one(const Examples& examples, Watch& watch) {
-    const auto [slot, is_insertion] = changes_[0];
-    const double* const x = examples.x(slot);
-    const ClassId label = examples.label(slot);
+    const Change change = changes_[0];
+    const bool is_insertion = change.is_insertion;
+    const ClassId label = examples.label(change.slot);
     NodeId id = kRoot;
     for (std::uint32_t depth = 0;; ++depth) {
         touched_.push_back({id, depth, 0, 1});
         if (tree_[id].put_off) build_now(examples, id, depth, true, watch);
         if (is_insertion && !tree_.has_class(id, label)) tree_.make_room_for_classes(id, 1);
-        if (tree_[id].is_leaf()) break;
-        id = tree_.child(tree_[id], x);
+        const Node& node = tree_[id];
+        if (node.is_leaf()) break;
+        id = node.left + (goes_left(examples, change, node.split) ? 0u : 1u);
     }
     if (is_insertion) tree_.make_room_for_rows(id, 1);
 }
@@ -182,7 +188,7 @@ void Upkeep::enter(const Examples& examples, NodeId id, Slot slot) noexcept {
         const auto rows = tree_.rows(node);
         if (rows.empty()) node.all_equal = true;
         if (node.all_equal && !rows.empty()) {
-            node.all_equal = examples.same_x(examples.x(rows[0]), examples.x(slot));
+            node.all_equal = examples.same_x(rows[0], slot);
         }
     }
     tree_.count_in(id, examples.label(slot));
@@ -280,10 +286,8 @@ void Upkeep::look_again_above(NodeId rebuilt) noexcept {
 bool Upkeep::leaf_must_split(const Examples& examples, Node& leaf, std::uint32_t depth) {
     if (leaf.all_equal || !limits_.must_split(leaf.tally, depth)) return false;
     const auto rows = tree_.rows(leaf);
-    const double* const first = examples.x(rows[0]);
-    leaf.all_equal = std::all_of(rows.begin(), rows.end(), [&](Slot slot) {
-        return examples.same_x(examples.x(slot), first);
-    });
+    leaf.all_equal = std::all_of(rows.begin(), rows.end(),
+                                 [&](Slot slot) { return examples.same_x(slot, rows[0]); });
     return !leaf.all_equal;
 }
 

@@ -39,6 +39,7 @@ namespace evertree {
 struct Change {
     Slot slot;
     bool is_insertion;
+    const double* x = nullptr;  // its values, if they are at hand: unpacking takes longer
 };
 
 struct Stats {

@@ -19,6 +19,9 @@ namespace evertree::wide {
 extern bool has_avx512;
 
 // The first `count` of the lanes of a register.
+inline __mmask64 first_of_64(std::size_t count) {
+    return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
+}
 inline __mmask32 first_of_32(std::size_t count) {
     return static_cast<__mmask32>(count >= 32 ? 0xffffffffu : (1u << count) - 1);
 }

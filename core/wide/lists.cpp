@@ -8,14 +8,13 @@ namespace evertree::wide {
 
 namespace plain {
 
-void mark_uncommon(const double* row, std::size_t n_features, const std::uint64_t* common,
+void mark_uncommon(const std::byte* record, std::size_t n_bytes, const std::byte* common,
                    const std::uint64_t* wanted, std::uint64_t* marks) {
-    for (std::size_t begin = 0; begin < n_features; begin += 64) {
-        const std::size_t end = std::min(begin + 64, n_features);
+    for (std::size_t begin = 0; begin < n_bytes; begin += 64) {
+        const std::size_t end = std::min(begin + 64, n_bytes);
         std::uint64_t differ = 0;
-        for (std::size_t j = begin; j < end; ++j) {
-            const bool differs = std::bit_cast<std::uint64_t>(row[j]) != common[j];
-            differ |= std::uint64_t{differs} << (j - begin);
+        for (std::size_t at = begin; at < end; ++at) {
+            differ |= std::uint64_t{record[at] != common[at]} << (at - begin);
         }
         marks[begin / 64] = differ & wanted[begin / 64];
     }
@@ -40,19 +39,14 @@ void find_places(const Lists& lists, const std::uint32_t* rows, std::size_t n, s
 
 namespace {
 
-EVERTREE_WIDE void mark_uncommon_avx512(const double* row, std::size_t n_features,
-                                        const std::uint64_t* common, const std::uint64_t* wanted,
+EVERTREE_WIDE void mark_uncommon_avx512(const std::byte* record, std::size_t n_bytes,
+                                        const std::byte* common, const std::uint64_t* wanted,
                                         std::uint64_t* marks) {
-    for (std::size_t begin = 0; begin < n_features; begin += 64) {
-        const std::size_t end = std::min(begin + 64, n_features);
-        std::uint64_t differ = 0;
-        for (std::size_t j = begin; j < end; j += 8) {
-            const __mmask8 used = first_of_8(end - j);
-            const __m512i values = _mm512_maskz_loadu_epi64(used, row + j);
-            const __m512i commons = _mm512_maskz_loadu_epi64(used, common + j);
-            differ |= std::uint64_t{_mm512_cmpneq_epi64_mask(values, commons)} << (j - begin);
-        }
-        marks[begin / 64] = differ & wanted[begin / 64];
+    for (std::size_t begin = 0; begin < n_bytes; begin += 64) {
+        const __mmask64 used = first_of_64(n_bytes - begin);
+        const __m512i here = _mm512_maskz_loadu_epi8(used, record + begin);
+        const __m512i commons = _mm512_maskz_loadu_epi8(used, common + begin);
+        marks[begin / 64] = _mm512_cmpneq_epi8_mask(here, commons) & wanted[begin / 64];
     }
 }
 
@@ -83,12 +77,12 @@ EVERTREE_WIDE void find_places_avx512(const Lists& lists, const std::uint32_t* r
 
 #endif
 
-void mark_uncommon(const double* row, std::size_t n_features, const std::uint64_t* common,
+void mark_uncommon(const std::byte* record, std::size_t n_bytes, const std::byte* common,
                    const std::uint64_t* wanted, std::uint64_t* marks) {
 #ifdef EVERTREE_AVX512
-    if (has_avx512) return mark_uncommon_avx512(row, n_features, common, wanted, marks);
+    if (has_avx512) return mark_uncommon_avx512(record, n_bytes, common, wanted, marks);
 #endif
-    plain::mark_uncommon(row, n_features, common, wanted, marks);
+    plain::mark_uncommon(record, n_bytes, common, wanted, marks);
 }
 
 void find_places(const Lists& lists, const std::uint32_t* rows, std::size_t n, std::uint32_t first,

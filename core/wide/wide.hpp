@@ -13,6 +13,8 @@
 
 namespace evertree {
 
+enum class Form : std::uint8_t;  // packing.hpp
+
 // An element of a sorted feature: a row, whether its value differs from the one before, and (with
 // two classes) its class.
 namespace element {
@@ -25,7 +27,12 @@ namespace wide {
 
 inline constexpr std::size_t kPadding = 16;  // elements that may be written behind the end
 
-// ---- keys.cpp: doubles as integers that sort the same way, the missing value last ---------------
+// ---- pack.cpp -----------------------------------------------------------------------------------
+
+// The codes of some of the values of a row; false if one does not fit the form.
+bool pack(const double* x, const std::uint32_t* features, std::size_t n, Form form, std::byte* out);
+
+// ---- keys.cpp: codes of many rows ---------------------------------------------------------------
 
 inline constexpr std::size_t kColumns = 8;  // a line of the cache
 
@@ -34,15 +41,19 @@ struct Column {
     std::uint64_t differing = 0;  // the bits in which any two of them differ
     std::uint64_t largest = 0;
 };
-// The keys of up to kColumns neighbouring values of each row, one column after the other.
-void gather_keys(const double* const* rows, std::size_t n, std::size_t first_column,
+// The codes of up to kColumns neighbouring values of each record, one column after the other.
+void gather_keys(const std::byte* const* records, std::size_t n, std::size_t offset, Form form,
                  std::size_t n_columns, std::uint64_t* keys, Column* columns);
+
+// The bits in which any two of n records differ.
+void mark_differing(const std::byte* const* records, std::size_t n, std::size_t n_bytes,
+                    std::byte* differing);
 
 // ---- lists.cpp: rows as lists of places ---------------------------------------------------------
 
-// Bits of the features in which a row differs from the common values, of those that are wanted; 64
-// features a word.
-void mark_uncommon(const double* row, std::size_t n_features, const std::uint64_t* common,
+// Bits of the bytes in which a record differs from a common one, of those that are wanted; 64 bytes
+// a word.
+void mark_uncommon(const std::byte* record, std::size_t n_bytes, const std::byte* common,
                    const std::uint64_t* wanted, std::uint64_t* marks);
 
 // Where a row's list begins, and how many places are on it.
@@ -81,10 +92,11 @@ void find_places(const Lists& lists, const std::uint32_t* rows, std::size_t n, s
 // Sorts different words by the bits above the lower ones, with a spare array of the same size;
 // false if only the plain way is there.
 bool sort(std::uint64_t* words, std::uint64_t* spare, std::size_t n, std::uint64_t low_bits);
+bool sort(std::uint32_t* words, std::uint32_t* spare, std::size_t n, std::uint32_t low_bits);
 // Words whose lower bits are a row and its class, as elements. A value is new where the bits above
 // differ from those of the word before.
-void to_elements(const std::uint64_t* words, std::size_t n, std::uint64_t low_bits,
-                 std::uint32_t* elements);
+template <typename Word, typename Element>
+void to_elements(const Word* words, std::size_t n, Word low_bits, Element* elements);
 
 // ---- cuts.cpp -----------------------------------------------------------------------------------
 
@@ -124,6 +136,39 @@ std::uint32_t cuts_that_reach(const TwoClassRows& rows, const std::uint32_t* lis
 
 // A bit for each of up to 64 counts: whether it is not zero.
 std::uint64_t which_count(const std::uint32_t* counts, std::size_t n);
+
+// ---- bins.cpp: values, or bins of neighbouring ones, of which rows are counted ------------------
+
+inline constexpr std::size_t kBins = 256;
+
+// Where bins begin, in ascending order. All that counts are 32 bits of a key, the upper ones of
+// those in which keys differ; behind the last bound there are only the largest of these.
+struct Bounds {
+    int shift;
+    std::size_t n;
+    std::uint32_t upper[kBins];
+
+    std::uint32_t upper_bits(std::uint64_t key) const {
+        return static_cast<std::uint32_t>(key >> shift);
+    }
+};
+// For each key the last bin that does not begin above it, or the first.
+void find_bins(const std::uint64_t* keys, std::size_t n, const Bounds& bounds, std::uint16_t* bins);
+
+// Rows of two classes, counted by value: zeros and ones in turn.
+struct CountedRows {
+    std::uint32_t n, ones;
+    const std::uint32_t* counts;
+    std::size_t n_values;
+    const std::uint8_t* several;  // whether a value is a bin of several; null if none is
+};
+// The best rough scores (within 1e-6 * n) of the cuts between values, and what no cut within a bin
+// exceeds: that of all its zeros, or all its ones, on the left. Negative if there is no such cut.
+struct CountScores {
+    float cut = -1.0f, within = -1.0f;
+};
+// Also those of the cut behind each value, and within it, if there is room for them.
+CountScores score_counts(const CountedRows& rows, float* cuts, float* within);
 
 // ---- divide.cpp ---------------------------------------------------------------------------------
 

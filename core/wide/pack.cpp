@@ -1,0 +1,145 @@
+#include <algorithm>
+#include <cstring>
+
+#include "../packing.hpp"
+#include "avx512.hpp"
+#include "wide.hpp"
+
+namespace evertree::wide {
+
+namespace plain {
+
+template <typename Code>
+bool pack(const double* x, const std::uint32_t* features, std::size_t n, Form form,
+          std::byte* out) {
+    bool fit = true;
+    for (std::size_t i = 0; i < n; ++i) {
+        const double value = x[features[i]];
+        const bool fits = form_of(value) <= form;
+        const auto code = static_cast<Code>(fits ? code_of(value, form) : 0);
+        std::memcpy(out + i * sizeof code, &code, sizeof code);
+        fit &= fits;
+    }
+    return fit;
+}
+
+}  // namespace plain
+
+#ifdef EVERTREE_AVX512
+
+namespace {
+
+// Eight values of a row, and which of them are missing.
+struct Values {
+    __m512d value;
+    __mmask8 lanes, missing;
+};
+EVERTREE_WIDE inline Values values_of(const double* x, const std::uint32_t* features,
+                                      std::size_t n) {
+    const __mmask8 lanes = first_of_8(n);
+    const std::size_t n_here = std::min<std::size_t>(n, 8);
+    __m512d value;
+    if (features[n_here - 1] - features[0] == n_here - 1) {  // they are in ascending order
+        value = _mm512_maskz_loadu_pd(lanes, x + features[0]);
+    } else {
+        const __m256i which = _mm256_maskz_loadu_epi32(lanes, features);
+        value = _mm512_mask_i32gather_pd(_mm512_setzero_pd(), lanes, which, x, 8);
+    }
+    value = _mm512_add_pd(value, _mm512_setzero_pd());  // there is one zero only
+    return {value, lanes, _mm512_cmp_pd_mask(value, value, _CMP_UNORD_Q)};
+}
+
+EVERTREE_WIDE inline __m512i sort_keys(__m512i bits) {
+    const __m512i sign = _mm512_set1_epi64(static_cast<long long>(std::uint64_t{1} << 63));
+    return _mm512_xor_si512(bits, _mm512_or_si512(_mm512_srai_epi64(bits, 63), sign));
+}
+
+EVERTREE_WIDE inline __m256i sort_keys(__m256i bits) {
+    const __m256i sign = _mm256_set1_epi32(static_cast<int>(0x80000000u));
+    return _mm256_xor_si256(bits, _mm256_or_si256(_mm256_srai_epi32(bits, 31), sign));
+}
+
+// Whole numbers: how far they are above the smallest, and whether that is less than the code of
+// what is missing.
+template <bool kHalf>
+EVERTREE_WIDE bool pack_whole(const double* x, const std::uint32_t* features, std::size_t n,
+                              std::byte* out) {
+    const __m256i missing_codes = _mm256_set1_epi32(kHalf ? 0xffff : 0xff);
+    const __m256i smallest = _mm256_set1_epi32(kHalf ? -32768 : 0);
+    int fit = 0xff;
+    for (std::size_t i = 0; i < n; i += 8) {
+        const Values v = values_of(x, features + i, n - i);
+        const __m256i whole = _mm512_cvttpd_epi32(v.value);
+        const __m256i code = _mm256_sub_epi32(whole, smallest);
+        const int same = _mm512_cmp_pd_mask(_mm512_cvtepi32_pd(whole), v.value, _CMP_EQ_OQ);
+        fit &= (same & _mm256_cmplt_epu32_mask(code, missing_codes)) | v.missing;
+        const __m256i codes = _mm256_mask_mov_epi32(code, v.missing, missing_codes);
+        if constexpr (kHalf) {
+            _mm256_mask_cvtepi32_storeu_epi16(out + 2 * i, v.lanes, codes);
+        } else {
+            _mm256_mask_cvtepi32_storeu_epi8(out + i, v.lanes, codes);
+        }
+    }
+    return fit == 0xff;
+}
+
+EVERTREE_WIDE bool pack_singles(const double* x, const std::uint32_t* features, std::size_t n,
+                                std::byte* out) {
+    int fit = 0xff;
+    for (std::size_t i = 0; i < n; i += 8) {
+        const Values v = values_of(x, features + i, n - i);
+        const __m256 narrow = _mm512_cvtpd_ps(v.value);
+        fit &= _mm512_cmp_pd_mask(_mm512_cvtps_pd(narrow), v.value, _CMP_EQ_OQ) | v.missing;
+        const __m256i codes = _mm256_mask_mov_epi32(sort_keys(_mm256_castps_si256(narrow)),
+                                                    v.missing, _mm256_set1_epi32(-1));
+        _mm256_mask_storeu_epi32(out + 4 * i, v.lanes, codes);
+    }
+    return fit == 0xff;
+}
+
+EVERTREE_WIDE void pack_fulls(const double* x, const std::uint32_t* features, std::size_t n,
+                              std::byte* out) {
+    for (std::size_t i = 0; i < n; i += 8) {
+        const Values v = values_of(x, features + i, n - i);
+        const __m512d value = _mm512_mask_mov_pd(v.value, v.missing, _mm512_set1_pd(kMissing));
+        _mm512_mask_storeu_epi64(out + 8 * i, v.lanes, sort_keys(_mm512_castpd_si512(value)));
+    }
+}
+
+bool pack_avx512(const double* x, const std::uint32_t* features, std::size_t n, Form form,
+                 std::byte* out) {
+    switch (form) {
+        case Form::byte:
+            return pack_whole<false>(x, features, n, out);
+        case Form::half:
+            return pack_whole<true>(x, features, n, out);
+        case Form::single:
+            return pack_singles(x, features, n, out);
+        default:
+            pack_fulls(x, features, n, out);
+            return true;
+    }
+}
+
+}  // namespace
+
+#endif
+
+bool pack(const double* x, const std::uint32_t* features, std::size_t n, Form form,
+          std::byte* out) {
+#ifdef EVERTREE_AVX512
+    if (has_avx512) return pack_avx512(x, features, n, form, out);
+#endif
+    switch (form) {
+        case Form::byte:
+            return plain::pack<std::uint8_t>(x, features, n, form, out);
+        case Form::half:
+            return plain::pack<std::uint16_t>(x, features, n, form, out);
+        case Form::single:
+            return plain::pack<std::uint32_t>(x, features, n, form, out);
+        default:
+            return plain::pack<std::uint64_t>(x, features, n, form, out);
+    }
+}
+
+}  // namespace evertree::wide
