@@ -59,5 +59,6 @@ inline std::string portrait(const Upkeep& subject) {
 }
 
 void test_panel();
+void test_packing();
 
 }  // namespace evertree

@@ -10,6 +10,7 @@
 //   put_off              nobody can tell whether nodes were put off: a tree that is finished after
 //                        every update, and one that never is, side by side.
 //   panel                several trees over one store, see panel_tests.cpp.
+//   packing              rows in as few bytes as they need, see packing_tests.cpp.
 // Under -fsanitize=address a leak after a failure is found as well.
 
 #include <algorithm>
@@ -519,6 +520,7 @@ int main() {
     evertree::all_ways_to_build_agree();
     evertree::put_off();
     evertree::test_panel();
+    evertree::test_packing();
     if (evertree::failures > 0) return 1;
     std::printf("core: all passed\n");
     return 0;

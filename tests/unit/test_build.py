@@ -346,6 +346,38 @@ def test_large_sets_of_few_values(case: int):
     assert n_nodes > 100, "deep enough to pass from counting to sorting"
 
 
+# ----------------------------------------------- sets whose values are counted in bins, and refined
+
+
+def many_values(rng: np.random.Generator, n: int, kind: str) -> np.ndarray:
+    """A column of thousands of values, of a kind that bins might get wrong."""
+    if kind == "normal":
+        return rng.normal(size=n)
+    if kind == "single":  # what a float can say
+        return rng.normal(size=n).astype(np.float32).astype(float)
+    if kind == "whole":
+        return rng.integers(-9_000, 9_000, n).astype(float)
+    if kind == "heavy":  # half of the rows share three values
+        return np.where(rng.random(n) < 0.5, rng.integers(0, 3, n) / 7, rng.normal(size=n))
+    if kind == "close":  # apart by their last bits alone, but for one that is far away
+        return np.append(1.0 + rng.integers(0, 4_000, n - 1) * 2.0**-52, 1e300)
+    return np.exp(rng.normal(size=n) * 50) * rng.choice([-1.0, 1.0], n)  # of all sizes
+
+
+@pytest.mark.parametrize("noise", [0.1, 0.5, 1.0])
+def test_large_sets_of_many_values(noise: float):
+    """With noise alone, no cut stands out, and the best may be within any bin."""
+    rng = np.random.default_rng(SEED + int(10 * noise))
+    kinds = ["normal", "single", "whole", "heavy", "close", "sizes"]
+    X = np.column_stack([many_values(rng, 9_000, kind) for kind in kinds])
+    ranks = X.argsort(axis=0, kind="stable").argsort(axis=0)
+    y = np.where(rng.random(9_000) < noise, rng.integers(0, 2, 9_000), ranks.sum(axis=1) > 27_000)
+    limits = {"max_depth": 9, "min_samples_split": 40}
+    found = plain(built(X, y.tolist(), **limits).nodes())
+    assert found == plain(Twin(X, y.tolist(), **limits).nodes())
+    assert len(found) > 50
+
+
 def test_few_values_peeled_one_by_one():
     """Deep and lopsided: the larger side keeps the counts that remain, level after level."""
     n = 6_000

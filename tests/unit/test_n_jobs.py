@@ -9,20 +9,23 @@ from evertree import EverTree, InvalidParameter
 from evertree.limits import Limits
 
 
-def table(n, d, n_values, n_classes, seed):
+def table(n, d, n_values, n_classes, missing, seed):
     random = np.random.default_rng(seed)
     X = random.integers(0, n_values, size=(n, d)).astype(float)
-    X[random.random(X.shape) < 0.01] = np.nan
+    X[random.random(X.shape) < missing] = np.nan
     noise = random.integers(0, 3 * n_classes, n)
     y = np.where(noise < n_classes, noise, X[:, 1] > n_values / 2).astype(int)
     return X, y.tolist()
 
 
 # From 2**18 values on, a build is shared.
-@pytest.mark.parametrize(("n_values", "n_classes"), [(3, 2), (10**6, 2), (40, 5)])
-def test_the_tree_is_the_same(n_values, n_classes, monkeypatch):
+@pytest.mark.parametrize(
+    ("n_values", "n_classes", "missing"),
+    [(3, 2, 0.01), (10**6, 2, 0.01), (10**6, 2, 0.0), (40, 5, 0.01)],
+)
+def test_the_tree_is_the_same(n_values, n_classes, missing, monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
-    X, y = table(7_000, 40, n_values, n_classes, seed=n_values + n_classes)
+    X, y = table(7_000, 40, n_values, n_classes, missing, seed=n_values + n_classes)
     digests = set()
     for n_jobs in (None, 2, -1):
         tree = EverTree(40, categorical=[7], max_depth=12, n_jobs=n_jobs)
