@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <numeric>
 #include <utility>
 
 namespace evertree {
@@ -78,7 +79,9 @@ Examples::Examples(std::size_t n_features)
 void Examples::reserve(std::span<const Insertion> coming) {
     const std::size_t more = coming.size();
     if (size_ + more > kMaxExamples) throw std::bad_alloc();
-    by_id_.reserve(n_by_id_ + most_to_index(coming));
+    const std::size_t to_index = most_to_index(coming);
+    by_id_.reserve(n_by_id_ + to_index);
+    if (to_index > 0) keep_ids();
     // Before their numbers run out, the order of the admissions moves into the lists.
     if (n_admissions_ + more > std::numeric_limits<std::uint32_t>::max()) index_values();
     make_fit(coming);
@@ -107,15 +110,22 @@ void Examples::add_chunks(std::size_t count) {
     const std::size_t n_slots = (chunks_.size() + count) << kChunkBits;
     chunks_.reserve(chunks_.size() + count);
     Buffer<Head> heads(n_slots);
-    Buffer<ExampleId> ids(n_slots);
+    Buffer<ExampleId> ids = ids_kept_ ? Buffer<ExampleId>(n_slots) : Buffer<ExampleId>();
     slabs_.emplace_back(count * chunk_bytes + Packing::kSlack);
     std::copy_n(heads_.get(), slots_used_, heads.get());
-    std::copy_n(ids_.get(), slots_used_, ids.get());
+    if (ids_kept_) std::copy_n(ids_.get(), slots_used_, ids.get());
     heads_ = std::move(heads);
     ids_ = std::move(ids);
     for (std::size_t i = 0; i < count; ++i) {
         chunks_.push_back(slabs_.back().get() + i * chunk_bytes);
     }
+}
+
+void Examples::keep_ids() {
+    if (ids_kept_) return;
+    ids_ = Buffer<ExampleId>(chunks_.size() << kChunkBits);
+    std::iota(ids_.get(), ids_.get() + slots_used_, ExampleId{0});
+    ids_kept_ = true;
 }
 
 void Examples::make_fit(std::span<const Insertion> coming) {
@@ -169,7 +179,7 @@ Slot Examples::stage(const Insertion& coming) noexcept {
     }
     if (!is_number_of(coming.id, slot)) by_id_.prefetch(id_hash(coming.id));  // for admit
     heads_[slot] = {coming.label, 0};
-    ids_[slot] = coming.id;
+    if (ids_kept_) ids_[slot] = coming.id;
     if (coming.x == packed_) {
         std::memcpy(record(slot), scratch_.data(), packing_.record_bytes());
         packed_ = nullptr;

@@ -9,7 +9,7 @@
 // packed anew, some features in a wider form; the number of times is bounded (see `repack`).
 //
 // An example whose id is the number of its slot is found without an index: as long as rows only
-// come in and ids are automatic, that is all of them.
+// come in and ids are automatic, that is all of them, and no id is written down.
 //
 // Equal examples form a list, the last admitted first; the value index knows the head of each list.
 // Many streams never ask for a value: lists and index are made when one is first looked for.
@@ -105,7 +105,7 @@ class Examples {
     }
     void read(Slot slot, double* x) const { packing_.unpack(record(slot), x); }
     ClassId label(Slot slot) const { return heads_[slot].label(); }
-    ExampleId id(Slot slot) const { return ids_[slot]; }
+    ExampleId id(Slot slot) const { return ids_kept_ ? ids_[slot] : ExampleId{slot}; }
     bool same_x(Slot a, Slot b) const {
         return std::memcmp(record(a), record(b), packing_.record_bytes()) == 0;
     }
@@ -147,6 +147,7 @@ class Examples {
     static bool is_number_of(ExampleId id, Slot slot) { return id == ExampleId{slot}; }
     std::size_t most_to_index(std::span<const Insertion> coming) const;
     void add_chunks(std::size_t count);
+    void keep_ids();
     void make_fit(std::span<const Insertion> coming);
     void repack(Packing wider);
     void link_equals(Slot slot) noexcept;
@@ -168,7 +169,8 @@ class Examples {
     Buffer<Head> heads_;                    // by slot, for as many as there are chunks
     std::vector<Buffer<std::byte>> slabs_;  // one or more chunks each
     std::vector<std::byte*> chunks_;        // of records
-    Buffer<ExampleId> ids_;                 // by slot, as many
+    bool ids_kept_ = false;                 // else all are the numbers of their slots
+    Buffer<ExampleId> ids_;                 // by slot, as many as heads
     std::uint64_t n_admissions_ = 0;
     bool values_indexed_ = false;
     std::vector<Equals> equals_;  // by slot; empty until values are indexed
