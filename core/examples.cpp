@@ -143,9 +143,29 @@ void Examples::make_fit(std::span<const Insertion> coming) {
         slots_at_repacks_ = std::max(slots_used_, kFewSlots);
         n_repacks_ = 0;
     }
-    if (slots_used_ > kFewSlots && ++n_repacks_ > kFewRepacks) wider.widen_all();
+    if (slots_used_ > kFewSlots && ++n_repacks_ > kFewRepacks) {
+        wider.widen_all();
+        may_narrow_ = true;
+    }
     scratch_.resize(wider.record_bytes());
     repack(std::move(wider));
+}
+
+void Examples::narrow(Watch& watch) {
+    if (!may_narrow_) return;
+    Packing narrowest(n_features());
+    std::vector<double> x(n_features());
+    std::vector<std::byte> scratch(packing_.record_bytes());  // enough: none is wider than now
+    for (Slot slot = 0; slot < slots_end(); ++slot) {
+        if (!is_active(slot)) continue;
+        read(slot, x.data());
+        if (!narrowest.pack(x.data(), scratch.data())) narrowest.widen(x.data());
+        watch.worked(2 * n_features());
+    }
+    scratch_.resize(std::max(scratch_.size(), narrowest.record_bytes()));
+    repack(std::move(narrowest));
+    may_narrow_ = false;
+    n_repacks_ = 0;
 }
 
 void Examples::repack(Packing wider) {
@@ -267,6 +287,7 @@ void Examples::remove(Slot slot) noexcept {
         --n_by_id_;
     }
     if (values_indexed_) unlink_equals(slot);
+    may_narrow_ = true;
     --size_;
     discard(slot);
 }

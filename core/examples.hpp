@@ -26,6 +26,7 @@
 
 #include "memory.hpp"
 #include "packing.hpp"
+#include "watch.hpp"
 
 namespace evertree {
 
@@ -90,6 +91,10 @@ class Examples {
     void admit(Slot slot) noexcept;
     void discard(Slot slot) noexcept;
     void remove(Slot slot) noexcept;
+
+    // The narrowest forms for those that are in: nothing tells what others once needed. O(n·d) if
+    // any was removed since; may fail, and changes nothing then.
+    void narrow(Watch& watch);
 
     Slot find(ExampleId id) const;
     // From now on examples are also found by value. O(n), once; may fail, and changes nothing then.
@@ -162,6 +167,7 @@ class Examples {
     const double* packed_ = nullptr;  // the row that it is of, between reserve and stage
     std::size_t n_repacks_ = 0;       // since there were so many slots:
     std::size_t slots_at_repacks_ = 0;
+    bool may_narrow_ = false;  // a value that needed its form may be gone
     std::size_t size_ = 0;
     std::size_t slots_used_ = 0;
     std::size_t slots_free_ = 0;

@@ -137,6 +137,7 @@ void Panel::replace(Slot slot, const Insertion& insertion, Watch& watch) {
 }
 
 void Panel::rebuild(Watch& watch) {
+    examples_.narrow(watch);
     start({});
     try {
         for (Seat& seat : seats_) {

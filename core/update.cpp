@@ -22,6 +22,7 @@ void DynamicTree::update(std::span<const Slot> deleted, std::span<const Insertio
 }
 
 void DynamicTree::rebuild(Watch& watch) {
+    examples_.narrow(watch);
     upkeep_.prepare_rebuild(examples_, watch);
     upkeep_.commit();
 }

@@ -134,6 +134,10 @@ class Widening {
         subject_.update({&slot, 1}, {}, watch_);
         rows_[step].clear();
     }
+    std::size_t bytes_when_rebuilt() {
+        subject_.rebuild(watch_);
+        return subject_.examples().packing().record_bytes();
+    }
     void check(std::size_t n) {
         const Examples& examples = subject_.examples();
         std::vector<double> x(kFeatures);
@@ -168,6 +172,13 @@ void features_grow_wider() {
         if (step % 5 == 0 && step > 20) widening.remove(step - 20);
         if (step % 60 == 0) widening.check(step + 1);
     }
+    const std::size_t n_bytes = widening.bytes_when_rebuilt();
+    widening.check(900);
+    for (std::size_t step = 300; step < 900; ++step) {
+        if (step % 5 != 0 || step > 879) widening.remove(step);
+    }
+    expect(widening.bytes_when_rebuilt() < n_bytes / 2, "what is gone needs no room");
+    widening.check(900);
     expect(n_failed > 10, "too few allocations failed: " + std::to_string(n_failed));
     std::printf("packing: 900 rows in growing forms, %d failures survived\n", n_failed);
 }
