@@ -6,6 +6,12 @@
 
 namespace evertree {
 
+namespace {
+
+constexpr std::size_t kRowsAhead = 16;  // a record lies anywhere in memory
+
+}  // namespace
+
 // The common value has what the listed ones leave.
 void SplitSearch::count_common(std::uint32_t feature, const Segment& segment,
                                std::span<const ClassCount> counts) const {
@@ -92,8 +98,9 @@ template bool SplitSearch::search_counted_categories(Search<ManyClassCut>&) cons
 // ---- two classes, many values at a time ---------------------------------------------------------
 
 // Real values, none of them missing.
-bool SplitSearch::can_glance_at_counts(const Search<TwoClassCut>&, std::uint32_t entry) const {
-    if (entry == kDropped || (entry & kCounted) == 0) return false;
+bool SplitSearch::can_glance_at_counts(const Search<TwoClassCut>& search,
+                                       std::uint32_t entry) const {
+    if (entry == kDropped || !pays(entry, search.segment.size())) return false;
     const std::uint32_t feature = entry & ~kCounted;
     return columns_.kinds[feature] == Kind::real && !columns_.columns[feature].any_missing;
 }
@@ -172,7 +179,8 @@ bool SplitSearch::sort_bins(const Search<TwoClassCut>& search, Reaches reaches, 
     }
     std::uint64_t differing = 0;
     for (std::size_t i = 0; i < n; ++i) {
-        const std::uint32_t row = spare_[i];
+        const std::uint32_t row = spare_[i], soon = spare_[std::min(i + kRowsAhead, n - 1)];
+        __builtin_prefetch(columns_.records[soon] + columns_.packing->offset(search.feature));
         keys_[i] = columns_.packing->code(columns_.records[row], search.feature);
         own_tags_[i] = static_cast<std::uint32_t>(i) << 1 | columns_.classes[row];
         differing |= keys_[i] ^ keys_[0];

@@ -17,7 +17,7 @@ float SplitSearch::doubt(const Segment& segment) {
 }
 
 Candidate SplitSearch::best(Segment& segment, std::span<const ClassCount> counts, Watch& watch) {
-    Candidate best = best_of(open_features(segment), segment, counts, watch);
+    Candidate best = best_of(open_features(segment), segment, counts, -1.0, watch);
     close_features(segment);
     set_value(best, segment);
     return best;
@@ -51,14 +51,28 @@ void SplitSearch::set_features(Segment& segment, std::span<const std::uint32_t> 
     segment.n_features = static_cast<std::uint32_t>(features.size());
 }
 
+SplitSearch::TwoClassCut SplitSearch::cut_of(const Segment& segment,
+                                             std::span<const ClassCount> counts) {
+    const std::uint32_t ones = counts[0].label == 1 ? counts[0].count
+                               : counts.size() == 2 ? counts[1].count
+                                                    : 0;
+    return {counts, segment.size(), ones};
+}
+
+double SplitSearch::score_to_reach(std::span<const std::uint32_t> features, const Segment& segment,
+                                   std::span<const ClassCount> counts) {
+    if (columns_.n_classes != 2) return -1.0;
+    const TwoClassCut cut = cut_of(segment, counts);
+    Search<TwoClassCut> search{segment, cut, cut, {}};
+    glance_at_counts(features, search);
+    return search.to_reach;
+}
+
 Candidate SplitSearch::best_of(std::span<std::uint32_t> features, const Segment& segment,
-                               std::span<const ClassCount> counts, Watch& watch) {
+                               std::span<const ClassCount> counts, double to_reach, Watch& watch) {
     if (columns_.n_classes == 2) {
-        const std::uint32_t ones = counts[0].label == 1 ? counts[0].count
-                                   : counts.size() == 2 ? counts[1].count
-                                                        : 0;
-        const TwoClassCut cut{counts, segment.size(), ones};
-        Search<TwoClassCut> found{segment, cut, cut, {}};
+        const TwoClassCut cut = cut_of(segment, counts);
+        Search<TwoClassCut> found{segment, cut, cut, {}, to_reach};
         search(features, found, watch);
         return found.best;
     }
@@ -117,7 +131,9 @@ void SplitSearch::glance(std::span<const std::uint32_t> features, Search<Cut>& s
     if (n_lists == 0) return;
     wide::best_scores(rows_of(search), lists_.data(), n_lists, glanced_.data());
     const float best = *std::max_element(glanced_.data(), glanced_.data() + n_lists);
-    if (best >= 0.0f) search.to_reach = best - doubt(search.segment);
+    if (best >= 0.0f) {
+        search.to_reach = std::max<double>(search.to_reach, best - doubt(search.segment));
+    }
 }
 
 bool SplitSearch::can_glance(const Search<TwoClassCut>&) { return true; }

@@ -84,8 +84,12 @@ class SplitSearch {
     void set_features(Segment& segment, std::span<const std::uint32_t> features);
     Candidate best(Segment& segment, std::span<const ClassCount> counts, Watch& watch);
     // Among `features` only, which may change form; those that do not vary become kDropped.
+    // What is below that score need not be found.
     Candidate best_of(std::span<std::uint32_t> features, const Segment& segment,
-                      std::span<const ClassCount> counts, Watch& watch);
+                      std::span<const ClassCount> counts, double to_reach, Watch& watch);
+    // A score that the best split of all features reaches, as far as counts can tell at a glance.
+    double score_to_reach(std::span<const std::uint32_t> features, const Segment& segment,
+                          std::span<const ClassCount> counts);
     // How long that takes for one of them, roughly.
     std::size_t cost(std::uint32_t entry, const Segment& segment) const;
     std::span<std::uint32_t> open_features(Segment& segment);
@@ -157,6 +161,7 @@ class SplitSearch {
     template <typename Cut>
     struct Search;
 
+    static TwoClassCut cut_of(const Segment& segment, std::span<const ClassCount> counts);
     // Rows to be loaded: what is known of each, and where they begin in the lists of elements.
     struct RowSet {
         const std::byte* const* records;

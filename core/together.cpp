@@ -73,6 +73,8 @@ Candidate Builder::best_together(Segment& segment, std::span<const ClassCount> c
     for (std::size_t i = 0; i < features.size(); ++i) {
         costs[i + 1] = costs[i] + first.cost(features[i], segment);
     }
+    // Each group alone would look for its own best within many bins.
+    const double to_reach = first.score_to_reach(features, segment, counts);
     const std::size_t n_groups = kGroups * crew_->size();
     const auto group_begin = [&](std::size_t group) {
         const std::size_t share = costs.back() * group / n_groups;
@@ -82,7 +84,7 @@ Candidate Builder::best_together(Segment& segment, std::span<const ClassCount> c
     crew_->each(n_groups, watch, [&](std::size_t w, std::size_t group, Watch& own_watch) {
         const std::size_t begin = group_begin(group), end = group_begin(group + 1);
         const auto some = features.subspan(begin, end - begin);
-        found[group] = workers_[w]->search.best_of(some, segment, counts, own_watch);
+        found[group] = workers_[w]->search.best_of(some, segment, counts, to_reach, own_watch);
     });
     Candidate best;
     for (const Candidate& other : found) {  // ties go to the lower feature
