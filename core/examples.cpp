@@ -168,25 +168,21 @@ void Examples::narrow(Watch& watch) {
     n_repacks_ = 0;
 }
 
-void Examples::repack(Packing wider) {
-    const std::size_t chunk_bytes = wider.record_bytes() << kChunkBits;
-    std::vector<double> x(n_features());
+void Examples::repack(Packing packing) {
+    const std::size_t chunk_bytes = packing.record_bytes() << kChunkBits;
+    const Packing::Change change(packing_, packing);
     std::vector<Buffer<std::byte>> slabs;
     if (!chunks_.empty()) slabs.emplace_back(chunks_.size() * chunk_bytes + Packing::kSlack);
     for (Slot slot = 0; slot < slots_end(); ++slot) {
-        std::byte* const to = slabs[0].get() + slot * wider.record_bytes();
-        if (!is_active(slot)) {
-            std::memset(to, 0, wider.record_bytes());
-            continue;
-        }
-        read(slot, x.data());
-        wider.pack(x.data(), to);
+        std::byte* const to = slabs[0].get() + slot * packing.record_bytes();
+        std::memset(to, 0, packing.record_bytes());
+        if (is_active(slot)) change.repack(record(slot), to);
     }
     for (std::size_t i = 0; i < chunks_.size(); ++i) {
         chunks_[i] = slabs[0].get() + i * chunk_bytes;
     }
     slabs_.swap(slabs);
-    packing_ = std::move(wider);
+    packing_ = std::move(packing);
 }
 
 Slot Examples::stage(const Insertion& coming) noexcept {

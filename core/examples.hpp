@@ -154,7 +154,7 @@ class Examples {
     void add_chunks(std::size_t count);
     void keep_ids();
     void make_fit(std::span<const Insertion> coming);
-    void repack(Packing wider);
+    void repack(Packing packing);
     void link_equals(Slot slot) noexcept;
     void unlink_equals(Slot slot) noexcept;
     template <typename ValueOf>

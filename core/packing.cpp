@@ -117,6 +117,30 @@ void Packing::set_code(std::byte* record, std::size_t feature, std::uint64_t cod
     for (std::size_t i = 0; i < n; ++i) to[i] = static_cast<std::byte>(code >> 8 * i);
 }
 
+Packing::Change::Change(const Packing& from, const Packing& to) : from_(from), to_(to) {
+    for (const std::uint32_t j : from.order_) {
+        if (from.form(j) != to.form(j)) {
+            others_.push_back(j);
+            continue;
+        }
+        const Run run{from.offset(j), to.offset(j), bytes_of(from.form(j))};
+        const bool follows = !runs_.empty() && runs_.back().from + runs_.back().bytes == run.from &&
+                             runs_.back().to + runs_.back().bytes == run.to;
+        if (follows) {
+            runs_.back().bytes += run.bytes;
+        } else {
+            runs_.push_back(run);
+        }
+    }
+}
+
+void Packing::Change::repack(const std::byte* from, std::byte* to) const {
+    for (const Run& run : runs_) std::memcpy(to + run.to, from + run.from, run.bytes);
+    for (const std::uint32_t j : others_) {
+        to_.set_code(to, j, code_of(from_.value(from, j), to_.form(j)));
+    }
+}
+
 void Packing::widen(const double* x) {
     for (std::size_t j = 0; j < places_.size(); ++j) {
         places_[j].form = std::max(places_[j].form, form_of(x[j]));

@@ -84,6 +84,23 @@ class Packing {
         for (std::size_t j = 0; j < places_.size(); ++j) x[j] = value(record, j);
     }
 
+    // From one packing to another, which the values fit. Most features keep their form: their codes
+    // are copied, neighbours together.
+    class Change {
+      public:
+        Change(const Packing& from, const Packing& to);
+        // Into a record of zeros.
+        void repack(const std::byte* from, std::byte* to) const;
+
+      private:
+        struct Run {
+            std::size_t from, to, bytes;
+        };
+        const Packing &from_, &to_;
+        std::vector<Run> runs_;
+        std::vector<std::uint32_t> others_;  // features whose form changes
+    };
+
   private:
     struct Place {
         std::uint64_t mask = 0;  // of the form's bits
