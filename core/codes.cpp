@@ -4,8 +4,6 @@
 #include <bit>
 #include <cstring>
 
-#include "order.hpp"
-
 namespace evertree {
 
 namespace {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "order.hpp"
-
 namespace evertree {
 
 namespace {

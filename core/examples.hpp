@@ -6,7 +6,7 @@
 // missing value is kMissing and -0.0 does not occur (see `normalized`).
 //
 // The values of an example are a packed record. When one comes that does not fit, all records are
-// packed anew, some features in a wider form; the number of times is bounded (see `repack`).
+// packed anew, some features in a wider form; the number of times is bounded (see `make_fit`).
 //
 // An example whose id is the number of its slot is found without an index: as long as rows only
 // come in and ids are automatic, that is all of them, and no id is written down.

@@ -54,7 +54,7 @@ void SplitSearch::release_sorting() {
 }
 
 void SplitSearch::sort(std::size_t begin, std::size_t end, Watch& watch) {
-    const RowSet all{columns_.records.get(), columns_.tags.get(), columns_.n, 0};
+    const RowSet all{columns_.records.get(), columns_.n};
     const auto wanted = [&](std::uint32_t feature) { return !columns_.columns[feature].counted; };
     load(all, begin, end, wanted, watch, [&](std::uint32_t feature, const Keys& keys) {
         Column& column = columns_.columns[feature];
@@ -65,7 +65,7 @@ void SplitSearch::sort(std::size_t begin, std::size_t end, Watch& watch) {
         if (in_bins && !keys.any_missing) {
             bin(feature, keys, watch);
         } else {
-            sort(all, feature, keys, watch);
+            sort(feature, keys, watch);
         }
     });
 }
@@ -90,7 +90,7 @@ bool SplitSearch::sort_few(std::span<const std::uint32_t> features, const FewLis
     }
     bool any_missing = false;
     const auto wanted = [&](std::uint32_t feature) { return list_of_[feature] != none; };
-    const RowSet rows{lists.records, lists.tags, lists.n, 0};
+    const RowSet rows{lists.records, lists.n};
     load(rows, 0, columns_.kinds.size(), wanted, watch,
          [&](std::uint32_t feature, const Keys& keys) {
              any_missing |= keys.any_missing;
@@ -135,10 +135,10 @@ void SplitSearch::load(const RowSet& rows, std::size_t begin, std::size_t end, W
     }
 }
 
-void SplitSearch::sort(const RowSet& rows, std::uint32_t feature, const Keys& keys, Watch& watch) {
-    sorter_.sort(keys.of_row, keys.differing, rows.tags, tag_bits_of(columns_.n), watch);
-    sorter_.elements(columns_.elements(feature) + rows.begin);
-    watch.worked(2 * rows.n);
+void SplitSearch::sort(std::uint32_t feature, const Keys& keys, Watch& watch) {
+    sorter_.sort(keys.of_row, keys.differing, columns_.tags.get(), tag_bits_of(columns_.n), watch);
+    sorter_.elements(columns_.elements(feature));
+    watch.worked(2 * columns_.n);
 }
 
 // Some of the keys, sorted, tell where bins begin.

@@ -162,12 +162,10 @@ class SplitSearch {
     struct Search;
 
     static TwoClassCut cut_of(const Segment& segment, std::span<const ClassCount> counts);
-    // Rows to be loaded: what is known of each, and where they begin in the lists of elements.
+    // Rows to be loaded.
     struct RowSet {
         const std::byte* const* records;
-        const std::uint32_t* tags;
         std::size_t n;
-        std::uint32_t begin;
     };
     struct Keys {
         std::span<const std::uint64_t> of_row;
@@ -177,7 +175,7 @@ class SplitSearch {
     template <typename Wanted, typename Take>
     void load(const RowSet& rows, std::size_t begin, std::size_t end, Wanted wanted, Watch& watch,
               Take take);
-    void sort(const RowSet& rows, std::uint32_t feature, const Keys& keys, Watch& watch);
+    void sort(std::uint32_t feature, const Keys& keys, Watch& watch);
     void bin(std::uint32_t feature, const Keys& keys, Watch& watch);
 
     template <typename Cut>
