@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kKeepScratchUpTo = std::size_t{1} << 19;  // elements
 constexpr std::size_t kTogetherFrom = std::size_t{1} << 18;     // elements: below, one is faster
+constexpr std::size_t kPartsAWorker = 4;                        // to look for copies in
 constexpr std::size_t kTaskShare = 32;  // nodes with less of the rows are one worker's
 
 }  // namespace
@@ -35,11 +36,11 @@ void Builder::build(const Examples& examples, std::span<const ClassCount> counts
     crew_ = nullptr;
     crew.reset();
     // A large rebuild must not leave its scratch behind for a million small ones.
-    if (is_large()) release();
+    if (is_large(rows.size())) release();
 }
 
-bool Builder::is_large() const {
-    return classes_.size() * columns_.kinds.size() > kKeepScratchUpTo;
+bool Builder::is_large(std::size_t n_rows) const {
+    return n_rows * columns_.kinds.size() > kKeepScratchUpTo;
 }
 
 void Builder::release() {
@@ -84,8 +85,10 @@ void Builder::plan_splits(const Examples& examples, std::span<const Slot> rows, 
     first.open.clear();
     columns_.prepare(examples.packing(), classes_, static_cast<std::uint32_t>(class_ids_.size()));
     bring_in(examples, rows, watch);
+    merge_copies(watch);
     hire(crew_ == nullptr ? 1 : crew_->size());
-    if (crew_ == nullptr && plan_few(depth, plan, watch)) return;
+    const bool may_be_few = crew_ == nullptr && columns_.times == nullptr;
+    if (may_be_few && plan_few(depth, plan, watch)) return;
     first.open.push_back({0, depth, crew_ == nullptr ? load(watch) : load_together(watch)});
     if (crew_ == nullptr) {
         plan_alone(first, plan, watch);
@@ -122,6 +125,31 @@ void Builder::bring_in(const Examples& examples, std::span<const Slot> rows, Wat
     });
 }
 
+// What is put off depends on the age of rows, which copies do not share.
+void Builder::merge_copies(Watch& watch) {
+    Copies& copies = columns_.copies;
+    const Copies::Rows rows{columns_.records.get(), columns_.packing->record_bytes(), classes_};
+    if (put_off_.largest > 0 || !copies.are_likely(rows)) return;
+    // Where rows have been ordered before, some parts are all copies, and done in no time.
+    const std::size_t n_parts = crew_ == nullptr ? 1 : kPartsAWorker * crew_->size();
+    copies.start(rows, n_parts);
+    each(n_parts, watch,
+         [&](std::size_t, std::size_t part, Watch& own_watch) { copies.find(part, own_watch); });
+    if (!copies.settle()) return;
+    each(n_parts, watch, [&](std::size_t, std::size_t part, Watch&) { copies.list(part); });
+    for (std::size_t row = 0; row < copies.size(); ++row)
+        classes_[row] = classes_[copies.first(row)];
+    classes_.resize(copies.size());
+    columns_.merge_copies(classes_);
+}
+
+// The rows of a leaf as they were before copies were merged.
+void Builder::end_rows(const Segment& segment) {
+    if (columns_.times == nullptr) return;
+    columns_.repeat(columns_.rows.get() + segment.begin, segment.n_rows(), segment.size());
+    columns_.name_rows(segment.begin, segment.end);
+}
+
 void Builder::hire(std::size_t n_workers) {
     while (workers_.size() < n_workers) {
         workers_.push_back(std::make_unique<Worker>(columns_, limits_));
@@ -139,30 +167,38 @@ void Builder::plan_alone(Worker& worker, Plan& plan, Watch& watch) {
     };
     const auto divide_rows = [&](const Segment& segment, const Candidate& split, Segment& left,
                                  Segment& right) {
-        search.mark_left(segment, split, segment.begin, segment.end);
+        search.mark_left(segment, split);
         search.divide_rows(segment, split, left, right, watch);
-        const Segment& smaller = by_size(left, right).smaller;
-        count_classes(worker, smaller.begin, smaller.end);
+        const Segment& smaller = left.size() <= right.size() ? left : right;
+        count_classes(worker, smaller.begin, smaller.rows_end);
     };
     const auto divide_features = [&](const Segment& segment, const Segment& left,
                                      const Segment& right) {
         search.divide_features(search.features(segment), segment, watch);
         search.divide_counts(search.features(segment), left, right, watch);
     };
+    search.work_alone();
     while (!worker.open.empty()) {
         const Open open = worker.open.back();
         worker.open.pop_back();
         const PlannedNode& node = plan.nodes[open.node];
         if (FewRows::can_plan(columns_, search.features(open.segment), open.segment.size(),
                               node.counts_end - node.counts_begin)) {
-            // No value is missing in what was loaded, so this succeeds.
-            worker.few.plan(columns_, search, open.segment, put_off_, plan, open.node, open.depth,
-                            watch);
-            search.close(open.segment);
+            plan_few(worker, plan, open, watch);
         } else {
             plan_node(worker, plan, open, best_of, divide_rows, divide_features);
         }
     }
+}
+
+// What was loaded has no missing value, so this succeeds. Copies are rows again.
+void Builder::plan_few(Worker& worker, Plan& plan, Open open, Watch& watch) {
+    SplitSearch& search = worker.search;
+    const bool merged = columns_.times != nullptr;
+    if (merged) search.repeat_rows(open.segment);
+    worker.few.plan(columns_, search, open.segment, put_off_, plan, open.node, open.depth, watch);
+    if (merged) columns_.name_rows(open.segment.begin, open.segment.end);
+    search.close(open.segment);
 }
 
 template <typename Best, typename DivideRows, typename DivideFeatures>
@@ -174,6 +210,7 @@ void Builder::plan_node(Worker& worker, Plan& plan, Open open, Best best_of, Div
     const Candidate best = best_of(open.segment, counts);
     if (!best.found) {
         node->inseparable = true;
+        end_rows(open.segment);
         return worker.search.close(open.segment);
     }
     node->split = best.split;
@@ -188,10 +225,15 @@ void Builder::plan_node(Worker& worker, Plan& plan, Open open, Best best_of, Div
     plan_children(worker, plan, open, on_left.segment.end);
     const bool search_left = search_on(plan.nodes[left], open.depth + 1);
     const bool search_right = search_on(plan.nodes[left + 1], open.depth + 1);
-    if (!search_left && !search_right) return worker.search.close(open.segment);
-    worker.search.begin_counts(open.segment, worker.search.features(open.segment), on_left.segment,
-                               search_left, on_right.segment, search_right);
-    divide_features(open.segment, on_left.segment, on_right.segment);
+    if (search_left || search_right) {
+        worker.search.begin_counts(open.segment, worker.search.features(open.segment),
+                                   on_left.segment, search_left, on_right.segment, search_right);
+        divide_features(open.segment, on_left.segment, on_right.segment);
+    } else {
+        worker.search.close(open.segment);
+    }
+    if (!search_left) end_rows(on_left.segment);
+    if (!search_right) end_rows(on_right.segment);
     // The smaller side first: then at most log2(n) sides wait at any time.
     const bool left_first = on_left.segment.size() <= on_right.segment.size();
     if (left_first && search_right) worker.open.push_back(on_right);
@@ -210,7 +252,7 @@ bool Builder::search_on(PlannedNode& child, std::uint32_t depth) const {
 
 void Builder::count_classes(Worker& worker, std::uint32_t begin, std::uint32_t end) const {
     for (const std::uint32_t row : columns_.row_span(begin, end)) {
-        ++worker.class_counts[classes_[row]];
+        worker.class_counts[classes_[row]] += columns_.times == nullptr ? 1 : columns_.times[row];
     }
 }
 
@@ -244,10 +286,10 @@ void Builder::plan_children(Worker& worker, Plan& plan, const Open& parent, std:
 // As the leaves have them. Fresh memory would cost more than the second step.
 void Builder::order_rows(Plan& plan, Watch& watch) {
     std::uint32_t* const ordered = columns_.rows.get();
-    each_chunk(columns_.n, watch, [&](std::size_t, std::size_t begin, std::size_t end) {
+    each_chunk(columns_.n_all, watch, [&](std::size_t, std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) ordered[i] = plan.rows[ordered[i]];
     });
-    each_chunk(columns_.n, watch, [&](std::size_t, std::size_t begin, std::size_t end) {
+    each_chunk(columns_.n_all, watch, [&](std::size_t, std::size_t begin, std::size_t end) {
         std::copy(ordered + begin, ordered + end, plan.rows.data() + begin);
     });
 }
@@ -275,17 +317,18 @@ void Builder::settle_codes(Watch& watch) {
     columns_.settle_codes();
     each(n_features, watch, [&](std::size_t, std::size_t j, Watch&) { columns_.find_values(j); });
     const bool in_vain = columns_.counts_size == 0 && !columns_.can_bin();
-    if (in_vain && is_large()) columns_.coded.release();
+    if (in_vain && is_large(columns_.n_all)) columns_.coded.release();
 }
 
 // The same for what sorts, where all features are sorted by now.
 void Builder::settle_sorting() {
-    if (columns_.counts_size > 0 || !is_large()) return;
+    if (columns_.counts_size > 0 || !is_large(columns_.n_all)) return;
     for (const auto& worker : workers_) worker->search.release_sorting();
 }
 
 void Builder::count_chunk(std::size_t chunk, std::uint32_t* counts, Watch& watch) {
-    columns_.coded.place(chunk, columns_.rows.get(), classes_.data(), counts, watch);
+    const CodedRows::Counted counted{classes_.data(), columns_.times, 1};
+    columns_.coded.place(chunk, columns_.rows.get(), counted, counts, watch);
 }
 
 // ---- several workers ----------------------------------------------------------------------------
@@ -317,8 +360,8 @@ void Builder::plan_together(Plan& plan, Watch& watch) {
     const auto divide_rows = [&](const Segment& segment, const Candidate& split, Segment& left,
                                  Segment& right) {
         mark_left_together(segment, split, watch);
-        divide_rows_together(segment, split, watch);
-        SplitSearch::set_sides(segment, split, left, right);
+        const std::uint32_t n_left = divide_rows_together(segment, split, watch);
+        first.search.set_sides(segment, split, n_left, left, right);
     };
     const auto divide_features = [&](const Segment& segment, const Segment& left,
                                      const Segment& right) {
@@ -328,7 +371,7 @@ void Builder::plan_together(Plan& plan, Watch& watch) {
     while (!first.open.empty()) {
         const Open open = first.open.back();
         first.open.pop_back();
-        if (open.segment.size() * kTaskShare >= columns_.n) {
+        if (open.segment.n_rows() * kTaskShare >= columns_.n) {
             plan_node(first, plan, open, best_of, divide_rows, divide_features);
         } else {
             const auto features = first.search.features(open.segment);
@@ -336,7 +379,7 @@ void Builder::plan_together(Plan& plan, Watch& watch) {
         }
     }
     std::sort(subtrees.begin(), subtrees.end(), [](const Subtree& a, const Subtree& b) {
-        return a.root.segment.size() > b.root.segment.size();
+        return a.root.segment.n_rows() > b.root.segment.n_rows();
     });
     crew_->each(subtrees.size(), watch, [&](std::size_t w, std::size_t item, Watch& own_watch) {
         plan_subtree(*workers_[w], plan, subtrees[item], own_watch);

@@ -67,8 +67,11 @@ class Builder {
     void plan_splits(const Examples& examples, std::span<const Slot> rows, std::uint32_t depth,
                      Plan& plan, Watch& watch);
     bool plan_few(std::uint32_t depth, Plan& plan, Watch& watch);
+    void plan_few(Worker& worker, Plan& plan, Open open, Watch& watch);
     void bring_in(const Examples& examples, std::span<const Slot> rows, Watch& watch);
-    bool is_large() const;
+    void merge_copies(Watch& watch);
+    void end_rows(const Segment& segment);
+    bool is_large(std::size_t n_rows) const;
     Segment load(Watch& watch);
     void settle_codes(Watch& watch);
     void settle_sorting();
@@ -102,7 +105,8 @@ class Builder {
     void mark_left_together(const Segment& segment, const Candidate& split, Watch& watch);
     void divide_features_together(const Segment& segment, const Segment& left, const Segment& right,
                                   Watch& watch);
-    void divide_rows_together(const Segment& segment, const Candidate& split, Watch& watch);
+    std::uint32_t divide_rows_together(const Segment& segment, const Candidate& split,
+                                       Watch& watch);
 
     Limits limits_;
     std::size_t n_workers_;

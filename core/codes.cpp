@@ -12,15 +12,8 @@ constexpr std::size_t kVoters = 64;   // rows that are asked what is common
 constexpr std::uint32_t kVotes = 24;  // over those against it: common in two thirds of the rows
 constexpr std::size_t kManyValues = 2048;
 constexpr std::size_t kRowsAhead = 12, kRowsAtOnce = 256;
-constexpr std::size_t kLine = 64;  // bytes
 constexpr std::size_t kFirstTable = 64;
 constexpr std::size_t kChunksAWorker = 4;
-
-// A record lies anywhere in memory: all of its lines are asked for before any is waited for.
-void fetch(const std::byte* record, std::size_t bytes) {
-    for (std::size_t at = 0; at < bytes; at += kLine) __builtin_prefetch(record + at);
-    __builtin_prefetch(record + bytes - 1);
-}
 
 std::uint32_t rank_of(std::uint64_t key, std::span<const std::uint64_t> keys) {
     const auto at = std::lower_bound(keys.begin(), keys.end(), key);
@@ -191,11 +184,16 @@ void CodedRows::rank(Seen& seen, std::size_t j, std::size_t begin, std::size_t e
     const std::size_t offset = packing_->offset(j);
     std::uint16_t* const codes = ranks(j);
     const auto n_before = static_cast<std::uint32_t>(values.entries().size());
-    std::uint32_t next = n_before;
+    std::uint32_t next = n_before;  // a code is the number of an entry
+    ValueCodes::Glance glance(values);
+    const std::byte* const* const records = records_;
     for (std::size_t row = begin; row < end; ++row) {
         Code key;
-        std::memcpy(&key, records_[row] + offset, sizeof key);
+        std::memcpy(&key, records[row] + offset, sizeof key);
+        codes[row] = glance.entry(key);
+        if (codes[row] != ValueCodes::kNone) continue;
         codes[row] = static_cast<std::uint16_t>(values.code(key, next));
+        glance = ValueCodes::Glance(values);
     }
     seen.n_values += next - n_before;
 }
@@ -300,16 +298,16 @@ void CodedRows::find_places(std::size_t j) {
     }
 }
 
-void CodedRows::place(std::size_t c, const std::uint32_t* rows, const std::uint32_t* classes,
+void CodedRows::place(std::size_t c, const std::uint32_t* rows, const Counted& counted,
                       std::uint32_t* counts, Watch& watch) {
     const Chunk& chunk = chunks_[c];
     const std::size_t n_rows = chunk.end - chunk.begin;
-    place_listed(chunk, classes, counts);
+    place_listed(chunk, counted, counts);
     watch.worked(n_rows);
     for (std::size_t j = 0; j < features_.size(); ++j) {
         if (!features_[j].placed || features_[j].listed) continue;
         if (features_[j].several.empty()) place_ranked(chunk, j);
-        count_ranked(j, {rows + chunk.begin, n_rows}, classes, 1, counts);
+        count_ranked(j, {rows + chunk.begin, n_rows}, counted, counts);
         watch.worked(2 * n_rows);
     }
 }
@@ -323,18 +321,18 @@ void CodedRows::place_ranked(const Chunk& chunk, std::size_t j) {
 }
 
 // Features that were given up may be on the lists still.
-void CodedRows::place_listed(const Chunk& chunk, const std::uint32_t* classes,
-                             std::uint32_t* counts) {
+void CodedRows::place_listed(const Chunk& chunk, const Counted& counted, std::uint32_t* counts) {
     const std::span<const std::uint32_t> place_of = seen_[chunk.worker].place_of;
     if (place_of.empty()) return;
     for (std::size_t row = chunk.begin; row < chunk.end; ++row) {
         const wide::List codes = lists_[row];
         std::size_t to = codes.first();
+        const std::uint32_t by = counted.of(row);
         for (std::size_t i = codes.first(); i < codes.first() + codes.size(); ++i) {
             const std::uint32_t place = place_of[places_[i]];
             if (place == kNowhere) continue;
             places_[to++] = place;
-            ++counts[place + classes[row]];
+            counts[place + counted.classes[row]] += by;
         }
         lists_[row] = {codes.first(), to - codes.first()};
     }
@@ -385,14 +383,23 @@ void CodedRows::bin(std::size_t j, std::span<const std::uint64_t> keys, std::uin
 // ---- counting -----------------------------------------------------------------------------------
 
 void CodedRows::count_ranked(std::size_t j, std::span<const std::uint32_t> rows,
-                             const std::uint32_t* classes, std::uint32_t by,
-                             std::uint32_t* counts) const {
+                             const Counted& counted, std::uint32_t* counts) const {
+    if (counted.times == nullptr) {
+        count_ranked(j, rows, counted, [](std::uint32_t) { return 1u; }, counts);
+    } else {
+        const auto times = [of_row = counted.times](std::uint32_t row) { return of_row[row]; };
+        count_ranked(j, rows, counted, times, counts);
+    }
+}
+
+template <typename Times>
+void CodedRows::count_ranked(std::size_t j, std::span<const std::uint32_t> rows,
+                             const Counted& counted, Times times, std::uint32_t* counts) const {
     const Feature& feature = features_[j];
     const std::uint16_t* const rank_of = ranks(j);
     std::uint32_t* const first = counts + feature.first_place;
-    const auto place = [&](std::uint32_t row) {
-        return rank_of[row] * feature.step + classes[row];
-    };
+    const auto place = [rank_of, step = feature.step, classes = counted.classes](
+                           std::uint32_t row) { return rank_of[row] * step + classes[row]; };
     std::size_t i = 0;
     // The next row often needs the same count, and would wait for it: four sets.
     constexpr std::size_t few = 1024;
@@ -400,22 +407,23 @@ void CodedRows::count_ranked(std::size_t j, std::span<const std::uint32_t> rows,
         std::uint32_t sets[4][few];
         for (auto& set : sets) std::fill_n(set, feature.width, 0u);
         for (; i + 4 <= rows.size(); i += 4) {
-            for (std::size_t s = 0; s < 4; ++s) ++sets[s][place(rows[i + s])];
+            for (std::size_t s = 0; s < 4; ++s) sets[s][place(rows[i + s])] += times(rows[i + s]);
         }
         for (std::size_t c = 0; c < feature.width; ++c) {
-            first[c] += by * (sets[0][c] + sets[1][c] + sets[2][c] + sets[3][c]);
+            first[c] += counted.by * (sets[0][c] + sets[1][c] + sets[2][c] + sets[3][c]);
         }
     }
-    for (; i < rows.size(); ++i) first[place(rows[i])] += by;
+    for (; i < rows.size(); ++i) first[place(rows[i])] += counted.by * times(rows[i]);
 }
 
-void CodedRows::count_listed(std::span<const std::uint32_t> rows, const std::uint32_t* classes,
-                             std::uint32_t by, std::uint32_t* counts) const {
+void CodedRows::count_listed(std::span<const std::uint32_t> rows, const Counted& counted,
+                             std::uint32_t* counts) const {
     const wide::Lists lists{lists_.get(), places_.get()};
     for (std::size_t i = 0; i < rows.size(); ++i) {
         lists.fetch_ahead(rows.data(), rows.size(), i);
         const wide::List list = lists_[rows[i]];
-        std::uint32_t* const of_class = counts + classes[rows[i]];
+        std::uint32_t* const of_class = counts + counted.classes[rows[i]];
+        const std::uint32_t by = counted.of(rows[i]);
         const std::uint32_t* const place = places_.get() + list.first();
         for (std::size_t k = 0; k < list.size(); ++k) of_class[place[k]] += by;
     }

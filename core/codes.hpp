@@ -39,12 +39,33 @@ class ValueCodes {
         std::uint64_t key = 0;
         std::uint32_t code = 0;
     };
+    // A glance at the table as it is, until a value is added.
+    class Glance {
+      public:
+        explicit Glance(const ValueCodes& of)
+            : table_(of.table_.data()),
+              entries_(of.entries_.data()),
+              factor_(of.factor_),
+              mask_(of.table_.size() - 1),
+              shift_(of.shift_) {}
+        // The entry of a value; kNone if it is not where it is looked for first.
+        std::uint16_t entry(std::uint64_t key) const {
+            const std::uint16_t found = table_[((key * factor_) >> shift_) & mask_];
+            return found != kNone && entries_[found].key == key ? found : kNone;
+        }
+
+      private:
+        const std::uint16_t* table_;
+        const Entry* entries_;
+        std::uint64_t factor_, mask_;
+        int shift_;
+    };
+    static constexpr std::uint16_t kNone = 0xffff;
     bool given_up() const { return entries_.size() > most_; }
     void give_up() { most_ = 0; }
     std::span<const Entry> entries() const { return entries_; }
 
   private:
-    static constexpr std::uint16_t kNone = 0xffff;
     static constexpr std::size_t kBytes = 256;
     std::size_t hash(std::uint64_t key) const {
         return static_cast<std::size_t>((key * factor_) >> shift_);
@@ -79,8 +100,16 @@ class CodedRows {
     void set_first_place(std::size_t feature, std::uint32_t first_place, std::uint32_t step);
     void make_room_for_places();
     void find_places(std::size_t feature);
+    // How rows are counted: in their classes, `by` for each or so many times that.
+    struct Counted {
+        const std::uint32_t* classes;
+        const std::uint32_t* times;  // by row, or nothing
+        std::uint32_t by;
+
+        std::uint32_t of(std::size_t row) const { return times == nullptr ? by : by * times[row]; }
+    };
     // Codes become ranks and places, and the chunk is counted; `rows` are 0, 1, 2, ...
-    void place(std::size_t chunk, const std::uint32_t* rows, const std::uint32_t* classes,
+    void place(std::size_t chunk, const std::uint32_t* rows, const Counted& counted,
                std::uint32_t* counts, Watch& watch);
     void release();
 
@@ -98,9 +127,9 @@ class CodedRows {
     // counts[place + class] += by, for these rows: of one ranked feature, or of all listed ones,
     // their common values left out.
     void count_ranked(std::size_t feature, std::span<const std::uint32_t> rows,
-                      const std::uint32_t* classes, std::uint32_t by, std::uint32_t* counts) const;
-    void count_listed(std::span<const std::uint32_t> rows, const std::uint32_t* classes,
-                      std::uint32_t by, std::uint32_t* counts) const;
+                      const Counted& counted, std::uint32_t* counts) const;
+    void count_listed(std::span<const std::uint32_t> rows, const Counted& counted,
+                      std::uint32_t* counts) const;
     // marks[row] = whether its rank is in a range or is one more.
     struct Ranks {
         std::uint32_t begin, end, one_more;
@@ -150,7 +179,10 @@ class CodedRows {
     std::uint64_t bits_of_bytes(std::size_t feature) const;
     bool drop_given_up(Seen& seen) const;
     void place_ranked(const Chunk& chunk, std::size_t feature);
-    void place_listed(const Chunk& chunk, const std::uint32_t* classes, std::uint32_t* counts);
+    void place_listed(const Chunk& chunk, const Counted& counted, std::uint32_t* counts);
+    template <typename Times>
+    void count_ranked(std::size_t feature, std::span<const std::uint32_t> rows,
+                      const Counted& counted, Times times, std::uint32_t* counts) const;
     std::uint16_t* ranks(std::size_t feature) const { return ranks_.get() + feature * n_; }
 
     const Packing* packing_ = nullptr;

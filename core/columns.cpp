@@ -23,7 +23,8 @@ constexpr std::size_t kBinFrom = 4096;  // rows
 void Columns::prepare(const Packing& of_records, std::span<const std::uint32_t> row_classes,
                       std::uint32_t n_row_classes) {
     packing = &of_records;
-    n = row_classes.size();
+    n = n_all = row_classes.size();
+    times = nullptr;
     classes = row_classes;
     n_classes = n_row_classes;
     make_room(n);
@@ -55,6 +56,29 @@ void Columns::tag_rows(std::size_t begin, std::size_t end) {
     }
 }
 
+void Columns::merge_copies(std::span<const std::uint32_t> row_classes) {
+    for (std::size_t row = 0; row < copies.size(); ++row) records[row] = records[copies.first(row)];
+    n = copies.size();
+    times = copies.counts();
+    classes = row_classes;
+    tag_rows(0, n);
+}
+
+// From the end on: the list never reaches what is still to be read.
+void Columns::repeat(std::uint32_t* list, std::size_t n_rows, std::size_t n_listed) const {
+    for (std::size_t i = n_rows; i-- > 0;) {
+        const std::uint32_t first = list[i], again = first & ~element::kNewValue;
+        const std::size_t count = times[first & element::kRow];
+        n_listed -= count;
+        std::fill_n(list + n_listed, count, again);
+        list[n_listed] = first;
+    }
+}
+
+void Columns::name_rows(std::uint32_t begin, std::uint32_t end) {
+    for (std::uint32_t i = begin; i < end; ++i) rows[i] = copies.next(rows[i]);
+}
+
 // Each by its own size: any of these may fail, and the next build must find that out.
 void Columns::make_room(std::size_t n_rows) {
     grow(rows, capacity_rows_, capacity_for(n_rows));
@@ -64,17 +88,19 @@ void Columns::make_room(std::size_t n_rows) {
     grow(tags, capacity_tags_, capacity_for(n_rows));
 }
 
-// For the longest list that can be sorted: features that are counted are sorted below.
 void Columns::make_inverses() {
     std::size_t n_rows = 0;
     for (const Column& column : columns) {
-        if (!column.varies) continue;
-        const double longest = rows_to_stay_counted(n_classes) * column.n_values;
-        n_rows = std::max(n_rows, !column.counted  ? n
-                                  : n_classes == 2 ? wide::few::kMostRows
-                                                   : static_cast<std::size_t>(longest));
+        if (column.varies) n_rows = std::max(n_rows, longest_list(column));
     }
     if (n_inverses <= n_rows) make_inverses(n_rows);
+}
+
+// Features that are counted are sorted below.
+std::size_t Columns::longest_list(const Column& column) const {
+    if (!column.counted) return n_all;
+    const double rows = rows_to_stay_counted(n_classes) * column.n_values;
+    return n_classes == 2 ? wide::few::kMostRows : std::min(n_all, static_cast<std::size_t>(rows));
 }
 
 void Columns::make_inverses(std::size_t n_rows) {
@@ -97,6 +123,7 @@ void Columns::release() {
     goes_left = {};
     sorted = {};
     coded.release();
+    copies.release();
     records = {};
     tags = {};
     rough_inverse = {};
@@ -115,7 +142,7 @@ bool Columns::counting_pays(const Column& column, std::size_t n_rows) const {
 bool Columns::start_codes(std::size_t n_workers) {
     coding_ = false;
     if (columns.size() > CodedRows::kMostFeatures) return false;
-    const std::size_t most = n / n_classes / rows_to_count(n_classes);
+    const std::size_t most = n_all / n_classes / rows_to_count(n_classes);
     if (most < kCountFrom) return false;
     coded.start(*packing, records.get(), n, most, n_workers);
     coding_ = true;
@@ -135,7 +162,7 @@ void Columns::settle_codes() {
         column.any_missing = keys.back() == missing_code(packing->form(j));
         column.counts_at = static_cast<std::uint32_t>(counts_size);
         coded.set_first_place(j, column.counts_at, n_classes);
-        if (coded.is_listed(j)) sorted.expect_little(j * n, (j + 1) * n);
+        sorted.expect_little(j * n_all, (j + 1) * n_all);
         counts_size += n_counts;
     }
     if (counts_size > 0) coded.make_room_for_places();
@@ -143,7 +170,7 @@ void Columns::settle_codes() {
 
 // Two classes only: for more, what a cut within a bin may gain is not bounded well.
 bool Columns::can_bin() const {
-    return coding_ && n >= kBinFrom && n_classes == 2 &&
+    return coding_ && n_all >= kBinFrom && n_classes == 2 &&
            columns.size() * wide::kBins * n_classes <= kMostCounts;
 }
 

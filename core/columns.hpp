@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "codes.hpp"
+#include "copies.hpp"
 #include "examples.hpp"
 #include "memory.hpp"
 #include "tree.hpp"
@@ -56,17 +57,22 @@ struct Columns {
     void tag_rows(std::size_t begin, std::size_t end);
     void release();
 
-    std::uint32_t* elements(std::size_t feature) const { return sorted.get() + feature * n; }
-    double value_at(std::size_t feature, std::uint32_t position) const {
-        return packing->value(records[elements(feature)[position] & element::kRow], feature);
-    }
-    bool is_missing_at(std::size_t feature, std::uint32_t position) const {
-        return columns[feature].any_missing && is_missing(value_at(feature, position));
-    }
+    // From here on a row stands for all that are equal to it, as `copies` has found them; it is
+    // listed once among the rows of a segment, and in sorted features as often as it counts.
+    void merge_copies(std::span<const std::uint32_t> row_classes);
+    // A list of rows or elements, each as often as it counts, in the same place.
+    void repeat(std::uint32_t* list, std::size_t n_rows, std::size_t n_listed) const;
+    // The rows as they were before they were merged, of a range that has each as often as it
+    // counts.
+    void name_rows(std::uint32_t begin, std::uint32_t end);
+
+    std::uint32_t* elements(std::size_t feature) const { return sorted.get() + feature * n_all; }
     std::span<const std::uint32_t> row_span(std::uint32_t begin, std::uint32_t end) const {
         return {rows.get() + begin, end - begin};
     }
     bool counting_pays(const Column& column, std::size_t n_rows) const;
+    // The most elements that a list of the feature has when it is sorted.
+    std::size_t longest_list(const Column& column) const;
 
     // The features with few values: worth looking for at all; and when rows are coded and all keys
     // found, which it is. Then the values of each.
@@ -89,13 +95,16 @@ struct Columns {
     std::vector<Column> columns;
     std::span<const std::uint32_t> classes;  // by row
     std::uint32_t n_classes = 0;
-    std::size_t n = 0;
+    std::size_t n = 0;  // rows, and those they stand for
+    std::size_t n_all = 0;
+    const std::uint32_t* times = nullptr;  // by row: how often it counts, if any does so twice
 
     // Memory that lives from build to build, so that small builds do not allocate.
-    Buffer<std::uint32_t> rows;        // by position: those of a segment side by side
-    Buffer<std::uint8_t> goes_left;    // by row
-    Buffer<std::uint32_t> sorted;      // elements by feature and position
-    CodedRows coded;                   // the counted features
+    Buffer<std::uint32_t> rows;      // by position: those of a segment side by side
+    Buffer<std::uint8_t> goes_left;  // by row
+    Buffer<std::uint32_t> sorted;    // elements by feature and position, of all that are shared
+    CodedRows coded;                 // the counted features
+    Copies copies;
     Buffer<const std::byte*> records;  // by row
     Buffer<std::uint32_t> tags;        // by row: it, and in the lowest bit its class
     // 1/n: multiplying is cheaper than dividing. The same, and from the end.

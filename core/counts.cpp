@@ -43,19 +43,21 @@ bool SplitSearch::search_counted(Search<Cut>& search) const {
     const std::uint32_t* const counts = search.segment.counts + column.counts_at;
     count_common(search.feature, search.segment, search.cut.counts);
     const std::uint32_t n_present = column.n_values - (column.any_missing ? 1u : 0u);
-    const std::uint32_t* const missing = counts + std::size_t{n_present} * columns_.n_classes;
     Cut &cut = search.cut, &cut_missing_left = search.cut_missing_left;
+    const auto group_of = [&](std::uint32_t rank) {
+        return cut.group(counts + std::size_t{rank} * columns_.n_classes);
+    };
     cut.reset();
-    const bool any_missing = column.any_missing && !cut.is_empty(missing);
+    const bool any_missing = column.any_missing && !cut.is_empty(group_of(n_present));
     if (any_missing) {
         cut_missing_left.reset();
-        cut_missing_left.move(missing);
+        cut_missing_left.move(group_of(n_present));
     }
     constexpr std::uint32_t none = 0xffffffff;
     std::uint32_t last = none;
     bool varies = false;
     for (std::uint32_t rank = 0; rank < n_present; ++rank) {
-        const std::uint32_t* const group = counts + std::size_t{rank} * columns_.n_classes;
+        const auto group = group_of(rank);
         if (cut.is_empty(group)) continue;
         if (last != none) {
             varies = true;
@@ -79,7 +81,7 @@ bool SplitSearch::search_counted_categories(Search<Cut>& search) const {
     Cut& cut = search.cut;
     cut.reset();
     for (std::uint32_t rank = 0; rank < column.n_values; ++rank) {
-        const std::uint32_t* const group = counts + std::size_t{rank} * columns_.n_classes;
+        const auto group = cut.group(counts + std::size_t{rank} * columns_.n_classes);
         if (cut.is_empty(group)) continue;
         cut.move(group);
         if (cut.left == cut.size) return false;
@@ -172,10 +174,15 @@ bool SplitSearch::sort_bins(const Search<TwoClassCut>& search, Reaches reaches, 
         looked_at_[rank] = reaches(within_scores_[rank]) ? 1 : 0;
     }
     const std::uint16_t* const ranks = columns_.coded.ranks_of(search.feature);
-    std::size_t n = 0;
+    std::size_t n = 0, n_all = 0;
     for (const std::uint32_t row : rows(search.segment)) {
         spare_[n] = row;
         n += looked_at_[ranks[row]];
+        if (columns_.times != nullptr && looked_at_[ranks[row]] != 0) n_all += columns_.times[row];
+    }
+    if (columns_.times != nullptr) {
+        columns_.repeat(spare_.get(), n, n_all);
+        n = n_all;
     }
     std::uint64_t differing = 0;
     for (std::size_t i = 0; i < n; ++i) {

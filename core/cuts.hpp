@@ -28,12 +28,14 @@ struct SplitSearch::TwoClassCut {
         --left;
         left_ones -= label;
     }
-    bool is_empty(const std::uint32_t* group) const { return (group[0] | group[1]) == 0; }
-    void move(const std::uint32_t* group) {
+    using Group = const std::uint32_t*;  // what a value counts, by class
+    static Group group(const std::uint32_t* group) { return group; }
+    static bool is_empty(Group group) { return (group[0] | group[1]) == 0; }
+    void move(Group group) {
         left += group[0] + group[1];
         left_ones += group[1];
     }
-    void move_back(const std::uint32_t* group) {
+    void move_back(Group group) {
         left -= group[0] + group[1];
         left_ones -= group[1];
     }
@@ -91,27 +93,38 @@ struct SplitSearch::ManyClassCut {
     }
     void move(std::uint32_t label) { move(label, 1); }
     void move_back(std::uint32_t label) { move_back(label, 1); }
-    // Few of the classes have a certain value.
+    // What a value counts, by class, and a bit for each that counts at all, of the first ones: few
+    // of the classes have a certain value.
+    struct Group {
+        const std::uint32_t* counts;
+        std::uint64_t first;
+    };
+    std::uint64_t which_count(const std::uint32_t* counts, std::uint32_t begin) const {
+        return wide::which_count(counts + begin, std::min<std::size_t>(n_classes - begin, 64));
+    }
+    Group group(const std::uint32_t* counts) const { return {counts, which_count(counts, 0)}; }
     template <typename Do>
-    void each_count(const std::uint32_t* group, Do do_this) const {
-        for (std::uint32_t begin = 0; begin < n_classes; begin += 64) {
-            const std::size_t n = std::min<std::size_t>(n_classes - begin, 64);
-            std::uint64_t rest = wide::which_count(group + begin, n);
+    void each_count(Group group, Do do_this) const {
+        std::uint64_t rest = group.first;
+        for (std::uint32_t begin = 0;; rest = which_count(group.counts, begin)) {
             for (; rest != 0; rest &= rest - 1) {
                 const auto label = begin + static_cast<std::uint32_t>(std::countr_zero(rest));
-                do_this(label, group[label]);
+                do_this(label, group.counts[label]);
             }
+            begin += 64;
+            if (begin >= n_classes) return;
         }
     }
-    bool is_empty(const std::uint32_t* group) const {
+    bool is_empty(Group group) const {
+        if (n_classes <= 64) return group.first == 0;
         bool empty = true;
         each_count(group, [&](std::uint32_t, std::uint32_t) { empty = false; });
         return empty;
     }
-    void move(const std::uint32_t* group) {
+    void move(Group group) {
         each_count(group, [&](std::uint32_t label, std::uint32_t n) { move(label, n); });
     }
-    void move_back(const std::uint32_t* group) {
+    void move_back(Group group) {
         each_count(group, [&](std::uint32_t label, std::uint32_t n) { move_back(label, n); });
     }
     double score() const {

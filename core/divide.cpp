@@ -13,12 +13,24 @@ constexpr std::size_t kLongWalk = 8192;  // rows
 
 }  // namespace
 
+double SplitSearch::value_at(std::uint32_t feature, const Segment& segment,
+                             std::uint32_t place) const {
+    const std::uint32_t row = list(feature, segment)[place] & kRow;
+    return columns_.packing->value(columns_.records[row], feature);
+}
+
+bool SplitSearch::is_missing_at(std::uint32_t feature, const Segment& segment,
+                                std::uint32_t place) const {
+    return columns_.columns[feature].any_missing && is_missing(value_at(feature, segment, place));
+}
+
 std::uint32_t SplitSearch::missing_begin(std::uint32_t feature, const Segment& segment) const {
-    if (!columns_.is_missing_at(feature, segment.end - 1)) return segment.end;
-    std::uint32_t present = segment.begin, missing = segment.end - 1;
+    const std::uint32_t n = segment.size();
+    if (!is_missing_at(feature, segment, n - 1)) return n;
+    std::uint32_t present = 0, missing = n - 1;
     while (present < missing) {
         const std::uint32_t middle = present + (missing - present) / 2;
-        if (columns_.is_missing_at(feature, middle)) {
+        if (is_missing_at(feature, segment, middle)) {
             missing = middle;
         } else {
             present = middle + 1;
@@ -27,12 +39,11 @@ std::uint32_t SplitSearch::missing_begin(std::uint32_t feature, const Segment& s
     return missing;
 }
 
-void SplitSearch::mark_left(const Segment& segment, const Candidate& split, std::uint32_t begin,
-                            std::uint32_t end) {
+void SplitSearch::mark_left(const Segment& segment, const Candidate& split) {
     if (split.counted) {
-        mark_left_counted(split, begin, end);
+        mark_left_counted(split, segment.begin, segment.rows_end);
     } else {
-        mark_left_sorted(segment, split, begin, end);
+        mark_left_sorted(segment, split);
     }
 }
 
@@ -59,13 +70,12 @@ void SplitSearch::mark_left_binned(const Candidate& split, std::uint32_t begin, 
     }
 }
 
-void SplitSearch::mark_left_sorted(const Segment& segment, const Candidate& split,
-                                   std::uint32_t begin, std::uint32_t end) {
+void SplitSearch::mark_left_sorted(const Segment& segment, const Candidate& split) {
     const std::uint32_t feature = split.split.feature;
-    const std::uint32_t* const element = columns_.elements(feature);
+    const std::uint32_t* const element = list(feature, segment);
     const std::uint32_t missing =
-        split.split.missing_left ? missing_begin(feature, segment) : segment.end;
-    for (std::uint32_t i = begin; i < end; ++i) {
+        split.split.missing_left ? missing_begin(feature, segment) : segment.size();
+    for (std::uint32_t i = 0; i < segment.size(); ++i) {
         columns_.goes_left[element[i] & kRow] =
             (i >= split.left_begin && i < split.left_end) || i >= missing;
     }
@@ -73,9 +83,9 @@ void SplitSearch::mark_left_sorted(const Segment& segment, const Candidate& spli
 
 void SplitSearch::divide_rows(const Segment& segment, const Candidate& split, Segment& left,
                               Segment& right, Watch& watch) {
-    divide_some_rows(segment.begin, segment.end);
-    set_sides(segment, split, left, right);
-    watch.worked(2 * segment.size());
+    const std::uint32_t n_left = divide_some_rows(segment.begin, segment.rows_end);
+    set_sides(segment, split, n_left, left, right);
+    watch.worked(2 * segment.n_rows());
 }
 
 std::uint32_t SplitSearch::divide_some_rows(std::uint32_t begin, std::uint32_t end) const {
@@ -83,19 +93,24 @@ std::uint32_t SplitSearch::divide_some_rows(std::uint32_t begin, std::uint32_t e
                              end - begin);
 }
 
-void SplitSearch::set_sides(const Segment& segment, const Candidate& split, Segment& left,
-                            Segment& right) {
+void SplitSearch::set_sides(const Segment& segment, const Candidate& split, std::uint32_t n_left,
+                            Segment& left, Segment& right) const {
     left = right = segment;
     left.counts = right.counts = nullptr;
     left.end = right.begin = segment.begin + static_cast<std::uint32_t>(split.sides.left.size);
+    left.rows_end = segment.begin + n_left;
+    right.rows_end = right.begin + segment.n_rows() - n_left;
+    if (left.rows_end == left.end) return;
+    std::uint32_t* const rows = columns_.rows.get();
+    std::copy_backward(rows + left.rows_end, rows + segment.rows_end, rows + right.rows_end);
 }
 
 void SplitSearch::divide_features(std::span<const std::uint32_t> features, const Segment& segment,
                                   Watch& watch) {
     for (const std::uint32_t entry : features) {
         if ((entry & kCounted) != 0) continue;
-        wide::divide_elements(columns_.goes_left.get(), spare_.get(),
-                              columns_.elements(entry) + segment.begin, segment.size());
+        wide::divide_elements(columns_.goes_left.get(), spare_.get(), list(entry, segment),
+                              segment.size());
         watch.worked(segment.size());
     }
 }
@@ -124,7 +139,7 @@ bool SplitSearch::any_pays(std::span<const std::uint32_t> features, std::size_t 
 void SplitSearch::begin_counts(const Segment& segment, std::span<const std::uint32_t> features,
                                Segment& left, bool search_left, Segment& right, bool search_right) {
     if (segment.counts == nullptr) return;
-    const bool left_smaller = left.size() <= right.size();
+    const bool left_smaller = &by_size(left, right).smaller == &left;
     Segment &smaller = left_smaller ? left : right, &larger = left_smaller ? right : left;
     const bool search_smaller = left_smaller ? search_left : search_right;
     const bool search_larger = left_smaller ? search_right : search_left;
@@ -155,7 +170,7 @@ void SplitSearch::divide_counts(std::span<const std::uint32_t> features, const S
         if (smaller.counts != nullptr) count(features, smaller.size(), some, smaller.counts);
         add_rows(features, larger.size(), some, larger.counts, ~0u);
     } else {
-        count(features, larger.size(), some, smaller.counts);
+        count(features, std::max(left.size(), right.size()), some, smaller.counts);
         add_counts(features, larger.size(), smaller.counts, larger.counts, ~0u);
     }
     watch.worked(n_counts + features.size() * some.size());
@@ -166,13 +181,13 @@ bool SplitSearch::walk_is_long(std::span<const std::uint32_t> listed, const Segm
     if (left.counts == nullptr && right.counts == nullptr) return false;
     const auto [smaller, larger] = by_size(left, right);
     const std::size_t n_counts = count_of(listed, larger.size());
-    return n_counts > 0 && smaller.size() >= std::max(kLongWalk, 4 * n_counts / kCountsARow);
+    return n_counts > 0 && smaller.n_rows() >= std::max(kLongWalk, 4 * n_counts / kCountsARow);
 }
 
 void SplitSearch::count_rest(std::span<const std::uint32_t> features, const Segment& left,
                              const Segment& right, std::span<const std::uint32_t> rest,
                              std::uint32_t* counts) const {
-    count(features, by_size(left, right).larger.size(), rest, counts);
+    count(features, std::max(left.size(), right.size()), rest, counts);
 }
 
 void SplitSearch::merge_rest(std::span<const std::uint32_t> features, const Segment& left,
@@ -211,23 +226,50 @@ void SplitSearch::count(std::span<const std::uint32_t> features, std::size_t n_r
 void SplitSearch::add_rows(std::span<const std::uint32_t> features, std::size_t n_rows,
                            std::span<const std::uint32_t> rows, std::uint32_t* counts,
                            std::uint32_t by) const {
-    const std::uint32_t* const classes = columns_.classes.data();
+    const CodedRows::Counted counted{columns_.classes.data(), columns_.times, by};
     bool any_listed = false;
     for (const std::uint32_t entry : features) {
         if (!pays(entry, n_rows)) continue;
         if (columns_.coded.is_listed(entry & ~kCounted)) {
             any_listed = true;
         } else {
-            columns_.coded.count_ranked(entry & ~kCounted, rows, classes, by, counts);
+            columns_.coded.count_ranked(entry & ~kCounted, rows, counted, counts);
         }
     }
-    if (any_listed) columns_.coded.count_listed(rows, classes, by, counts);
+    if (any_listed) columns_.coded.count_listed(rows, counted, counts);
 }
 
 void SplitSearch::add_counts(std::span<const std::uint32_t> features, std::size_t n_rows,
                              const std::uint32_t* from, std::uint32_t* to, std::uint32_t by) const {
     each_counted(features, n_rows, [&](std::size_t at, std::size_t n) {
         for (std::size_t c = at; c < at + n; ++c) to[c] += by * from[c];
+    });
+}
+
+void SplitSearch::repeat_rows(Segment& segment) {
+    columns_.repeat(columns_.rows.get() + segment.begin, segment.n_rows(), segment.size());
+    segment.rows_end = segment.end;
+    for (std::uint32_t& entry : open_features(segment)) entry |= kCounted;
+}
+
+// One list of a feature at a time: a segment is done with all that is below it before another one
+// has the feature sorted. So these lists stay where they are at hand.
+void SplitSearch::work_alone() {
+    own_lists_.assign(columns_.columns.size(), {});
+    if (columns_.counts_size == 0) return;
+    std::size_t n_elements = 0;
+    const auto each = [&](auto do_this) {
+        for (std::size_t j = 0; j < columns_.columns.size(); ++j) {
+            const Column& column = columns_.columns[j];
+            if (column.counted && column.varies) do_this(j, columns_.longest_list(column));
+        }
+    };
+    each([&](std::size_t, std::size_t n) { n_elements += n; });
+    grow(own_, n_own_, capacity_for(n_elements));
+    std::uint32_t* room = own_.get();
+    each([&](std::size_t j, std::size_t n) {
+        own_lists_[j].room = room;
+        room += n;
     });
 }
 
@@ -244,11 +286,15 @@ bool SplitSearch::to_sorted(std::uint32_t feature, const Segment& segment, Watch
     if (differing == 0) return false;
     sorter_.sort({keys_.get(), own.size()}, differing, own_tags_.get(), tag_bits_of(own.size()),
                  watch);
-    std::uint32_t* const elements = columns_.elements(feature) + segment.begin;
+    OwnList& own_list = own_lists_[feature];
+    own_list.first = own_list.room;
+    own_list.begin = segment.begin;
+    std::uint32_t* const elements = list(feature, segment);
     sorter_.elements(elements);
     for (std::size_t i = 0; i < own.size(); ++i) {
         elements[i] = (elements[i] & ~kRow) | own[elements[i] & kRow];
     }
+    if (columns_.times != nullptr) columns_.repeat(elements, own.size(), segment.size());
     return true;
 }
 

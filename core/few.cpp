@@ -77,7 +77,7 @@ bool FewRows::load(Columns& columns, SplitSearch& search, const Segment& segment
                          watch)) {
         return false;
     }
-    if (!std::ranges::all_of(entries, is_counted)) number_anew(columns, entries, segment.begin);
+    if (!std::ranges::all_of(entries, is_counted)) number_anew(columns, search, segment);
     features_.clear();
     which_.clear();
     for (std::size_t l = 0; l < entries.size(); ++l) {
@@ -88,14 +88,14 @@ bool FewRows::load(Columns& columns, SplitSearch& search, const Segment& segment
 }
 
 // The tags of these rows have done their work, and tell the new numbers.
-void FewRows::number_anew(Columns& columns, std::span<const std::uint32_t> entries,
-                          std::uint32_t begin) {
+void FewRows::number_anew(Columns& columns, SplitSearch& search, const Segment& segment) {
+    const std::span<const std::uint32_t> entries = search.features(segment);
     for (std::size_t i = 0; i < rows_.size(); ++i) {
         columns.tags[rows_[i]] = tags_[i] >> 1 | (tags_[i] & 1) * wide::few::kClassOne;
     }
     for (std::size_t l = 0; l < entries.size(); ++l) {
         if (is_counted(entries[l])) continue;
-        const std::uint32_t* const from = columns.elements(entries[l]) + begin;
+        const std::uint32_t* const from = search.list(entries[l], segment);
         Element* const to = elements_[0].get() + l * stride_;
         for (std::size_t i = 0; i < rows_.size(); ++i) {
             const std::uint32_t is_new = (from[i] & element::kNewValue) >> 16;

@@ -53,7 +53,7 @@ class FewRows {
 
     void make_room(std::size_t n_rows, std::size_t n_lists);
     bool load(Columns& columns, SplitSearch& search, const Segment& segment, Watch& watch);
-    void number_anew(Columns& columns, std::span<const std::uint32_t> entries, std::uint32_t begin);
+    void number_anew(Columns& columns, SplitSearch& search, const Segment& segment);
     void plan_node(Open open, Plan& plan);
     Cut best_cut(Open& open);
     void consider(Cut& best, const Open& open, std::uint32_t of_list, std::uint32_t left) const;

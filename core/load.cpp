@@ -22,8 +22,8 @@ std::size_t SplitSearch::n_columns_at_once() const {
 
 void SplitSearch::reserve() {
     const std::size_t n_features = columns_.kinds.size();
-    const std::size_t n = capacity_for(columns_.n);
-    const std::size_t n_keys = n * n_columns_at_once();
+    const std::size_t n = capacity_for(columns_.n_all);
+    const std::size_t n_keys = std::max(n, capacity_for(columns_.n) * n_columns_at_once());
     if (n_reserved_ < n) {
         n_reserved_ = 0;
         spare_ = Buffer<std::uint32_t>(n + wide::kPadding);
@@ -37,13 +37,14 @@ void SplitSearch::reserve() {
         keys_ = Buffer<std::uint64_t>(n_keys);
         n_keys_ = n_keys;
     }
+    own_lists_.assign(n_features, {});
     if (lists_.size() < n_features) lists_.resize(n_features);
     if (glanced_.size() < n_features) glanced_.resize(n_features);
 }
 
 void SplitSearch::release() {
-    n_reserved_ = 0;
-    for (auto* scratch : {&spare_, &cuts_, &ones_left_, &own_tags_}) *scratch = {};
+    n_reserved_ = n_own_ = 0;
+    for (auto* scratch : {&own_, &spare_, &cuts_, &ones_left_, &own_tags_}) *scratch = {};
     release_sorting();
 }
 
@@ -138,7 +139,10 @@ void SplitSearch::load(const RowSet& rows, std::size_t begin, std::size_t end, W
 void SplitSearch::sort(std::uint32_t feature, const Keys& keys, Watch& watch) {
     sorter_.sort(keys.of_row, keys.differing, columns_.tags.get(), tag_bits_of(columns_.n), watch);
     sorter_.elements(columns_.elements(feature));
-    watch.worked(2 * columns_.n);
+    if (columns_.times != nullptr) {
+        columns_.repeat(columns_.elements(feature), columns_.n, columns_.n_all);
+    }
+    watch.worked(2 * columns_.n_all);
 }
 
 // Some of the keys, sorted, tell where bins begin.
@@ -174,7 +178,7 @@ Segment SplitSearch::open_unloaded() {
         features_.push_back(j | kCounted);
     }
     Segment whole;
-    whole.end = static_cast<std::uint32_t>(columns_.n);
+    whole.end = whole.rows_end = static_cast<std::uint32_t>(columns_.n);
     whole.n_features = static_cast<std::uint32_t>(features_.size());
     return whole;
 }
@@ -188,7 +192,8 @@ Segment SplitSearch::open() {
     }
     columns_.make_inverses();
     Segment whole;
-    whole.end = static_cast<std::uint32_t>(columns_.n);
+    whole.end = static_cast<std::uint32_t>(columns_.n_all);
+    whole.rows_end = static_cast<std::uint32_t>(columns_.n);
     whole.n_features = static_cast<std::uint32_t>(features_.size());
     if (columns_.counts_size > 0) whole.counts = columns_.take_counts();
     return whole;

@@ -29,6 +29,13 @@ namespace evertree {
 // the cache from each other.
 inline constexpr std::size_t kApart = 128;
 
+// What lies anywhere in memory: all of its lines are asked for before any is waited for.
+inline void fetch(const std::byte* first, std::size_t bytes) {
+    constexpr std::size_t line = 64;
+    for (std::size_t at = 0; at < bytes; at += line) __builtin_prefetch(first + at);
+    __builtin_prefetch(first + bytes - 1);
+}
+
 // Room for n elements: arrays for few grow in steps, those for many take what they need.
 inline std::size_t capacity_for(std::size_t n) { return n < 65536 ? std::bit_ceil(n) : n; }
 

@@ -126,7 +126,7 @@ void SplitSearch::glance(std::span<const std::uint32_t> features, Search<Cut>& s
     std::size_t n_lists = 0;
     for (const std::uint32_t entry : features) {
         if (!can_glance(entry)) continue;
-        lists_[n_lists++] = columns_.elements(entry) + search.segment.begin;
+        lists_[n_lists++] = list(entry, search.segment);
     }
     if (n_lists == 0) return;
     wide::best_scores(rows_of(search), lists_.data(), n_lists, glanced_.data());
@@ -165,46 +165,46 @@ template <typename Cut>
 bool SplitSearch::search_sorted(Search<Cut>& search) {
     const std::uint32_t present_end = missing_begin(search.feature, search.segment);
     search.cut.reset();
-    if (present_end == search.segment.end) return search_sorted_present(search);
-    if (present_end == search.segment.begin) return false;
+    if (present_end == search.segment.size()) return search_sorted_present(search);
+    if (present_end == 0) return false;
     return search_sorted_missing(search, present_end);
 }
 
 bool SplitSearch::search_sorted_present(Search<ManyClassCut>& search) {
-    const std::uint32_t begin = search.segment.begin, end = search.segment.end;
-    const std::uint32_t* const element = columns_.elements(search.feature);
+    const std::uint32_t n = search.segment.size();
+    const std::uint32_t* const element = list(search.feature, search.segment);
     ManyClassCut& cut = search.cut;
     bool varies = false;
-    for (std::uint32_t i = begin; i + 1 < end; ++i) {
+    for (std::uint32_t i = 0; i + 1 < n; ++i) {
         cut.move(columns_.classes[element[i] & kRow]);
         if ((element[i + 1] & kNewValue) == 0) continue;
         varies = true;
-        search.look(cut, 2 * cut.left >= cut.size, begin, i + 1, i);
+        search.look(cut, 2 * cut.left >= cut.size, 0, i + 1, i);
     }
     return varies;
 }
 
 bool SplitSearch::search_sorted_present(Search<TwoClassCut>& search) {
-    const std::uint32_t* const list = columns_.elements(search.feature) + search.segment.begin;
+    const std::uint32_t* const elements = list(search.feature, search.segment);
     float glanced;
-    wide::best_scores(rows_of(search), &list, 1, &glanced);
+    wide::best_scores(rows_of(search), &elements, 1, &glanced);
     return search_glanced(search, glanced);
 }
 
 // Most cuts are far from the best, as single precision can tell; the rest is looked at properly.
 bool SplitSearch::search_glanced(Search<TwoClassCut>& search, float glanced) {
-    const std::uint32_t begin = search.segment.begin, n = search.segment.size();
+    const std::uint32_t n = search.segment.size();
     const float to_reach = static_cast<float>(search.to_reach) - doubt(search.segment);
     if (glanced < 0.0f) return false;
     if (glanced < to_reach) return true;
     const std::uint32_t n_cuts = wide::cuts_that_reach(
-        rows_of(search), columns_.elements(search.feature) + begin,
+        rows_of(search), list(search.feature, search.segment),
         std::max(to_reach, glanced - doubt(search.segment)), cuts_.get(), ones_left_.get());
     for (std::uint32_t c = 0; c < n_cuts; ++c) {
         const std::uint32_t i = cuts_[c];
         search.cut.left = i + 1;
         search.cut.left_ones = ones_left_[c];
-        search.look(search.cut, 2 * (i + 1) >= n, begin, begin + i + 1, begin + i);
+        search.look(search.cut, 2 * (i + 1) >= n, 0, i + 1, i);
     }
     return true;
 }
@@ -240,40 +240,40 @@ wide::ManyClassRows SplitSearch::rows_of(const Search<ManyClassCut>& search) con
 
 template <typename Cut>
 bool SplitSearch::search_sorted_missing(Search<Cut>& search, std::uint32_t present_end) const {
-    const std::uint32_t begin = search.segment.begin, end = search.segment.end;
-    const std::uint32_t* const element = columns_.elements(search.feature);
+    const std::uint32_t n = search.segment.size();
+    const std::uint32_t* const element = list(search.feature, search.segment);
     Cut &cut = search.cut, &cut_missing_left = search.cut_missing_left;
     cut_missing_left.reset();
-    for (std::uint32_t i = present_end; i < end; ++i) {
+    for (std::uint32_t i = present_end; i < n; ++i) {
         cut_missing_left.move(Cut::class_of(element[i], columns_.classes.data()));
     }
-    for (std::uint32_t i = begin; i < present_end; ++i) {
+    for (std::uint32_t i = 0; i < present_end; ++i) {
         const std::uint32_t label = Cut::class_of(element[i], columns_.classes.data());
         cut.move(label);
         cut_missing_left.move(label);
         if ((element[i + 1] & kNewValue) == 0) continue;
         // Behind the largest value only the missing remain, and they must go right.
-        if (i + 1 < present_end) search.look(cut_missing_left, true, begin, i + 1, i);
-        search.look(cut, false, begin, i + 1, i);
+        if (i + 1 < present_end) search.look(cut_missing_left, true, 0, i + 1, i);
+        search.look(cut, false, 0, i + 1, i);
     }
     return true;
 }
 
 template <typename Cut>
 bool SplitSearch::search_sorted_categories(Search<Cut>& search) const {
-    const std::uint32_t begin = search.segment.begin, end = search.segment.end;
-    const std::uint32_t* const element = columns_.elements(search.feature);
+    const std::uint32_t n = search.segment.size();
+    const std::uint32_t* const element = list(search.feature, search.segment);
     Cut& cut = search.cut;
     cut.reset();
-    for (std::uint32_t group = begin, next; group < end; group = next) {
+    for (std::uint32_t group = 0, next; group < n; group = next) {
         next = group;
         do {
             cut.move(Cut::class_of(element[next], columns_.classes.data()));
             ++next;
-        } while (next < end && (element[next] & kNewValue) == 0);
-        if (next - group == end - begin) return false;
-        search.look(cut, next == end && columns_.is_missing_at(search.feature, group), group, next,
-                    group);
+        } while (next < n && (element[next] & kNewValue) == 0);
+        if (next - group == n) return false;
+        const bool missing = next == n && is_missing_at(search.feature, search.segment, group);
+        search.look(cut, missing, group, next, group);
         for (std::uint32_t i = group; i < next; ++i) {
             cut.move_back(Cut::class_of(element[i], columns_.classes.data()));
         }
@@ -293,7 +293,7 @@ void SplitSearch::set_value(Candidate& best, const Segment& segment) const {
     }
     const auto value = [&](std::uint32_t at) {
         return best.counted ? columns_.columns[split.feature].values[at]
-                            : columns_.value_at(split.feature, at);
+                            : value_at(split.feature, segment, at);
     };
     split.value = value(best.last_left);
     if (split.kind == Kind::categorical) return;

@@ -26,19 +26,22 @@
 
 namespace evertree {
 
-// The rows of one node under construction: a range of Columns::rows and what is known of it.
+// The rows of one node under construction: a range of Columns::rows and what is known of it. Where
+// rows count several times, the range has room for all, and each is listed once at its beginning.
 struct Segment {
-    std::uint32_t begin = 0, end = 0;
+    std::uint32_t begin = 0, end = 0, rows_end = 0;
     std::uint32_t features_at = 0, n_features = 0;  // those that may still vary
     std::uint32_t* counts = nullptr;                // the block of the counted features
 
     std::uint32_t size() const { return end - begin; }
+    std::uint32_t n_rows() const { return rows_end - begin; }
 };
+// By what there is to go through: the smaller one may count for more.
 struct BySize {
     const Segment &smaller, &larger;
 };
 inline BySize by_size(const Segment& left, const Segment& right) {
-    return left.size() <= right.size() ? BySize{left, right} : BySize{right, left};
+    return left.n_rows() <= right.n_rows() ? BySize{left, right} : BySize{right, left};
 }
 
 // The threshold between two neighbouring values: their midpoint, correctly rounded, or the lower
@@ -48,8 +51,8 @@ double midpoint(double low, double high);
 struct Candidate {
     Split split;  // its value is set when the search is over
     Sides sides;
-    // The values that go left, as a range of positions (sorted) or of ranks (counted), beside the
-    // missing ones if split.missing_left.
+    // The values that go left, as a range of places on the list (sorted) or of ranks (counted),
+    // beside the missing ones if split.missing_left.
     std::uint32_t left_begin = 0, left_end = 0;
     std::uint32_t last_left = 0;  // the last of them that occurs
     bool counted = false;
@@ -96,16 +99,18 @@ class SplitSearch {
     void close_features(Segment& segment);
     void set_value(Candidate& best, const Segment& segment) const;
 
-    // To divide a segment, in steps of which each can be shared by several workers: which rows go
-    // left, for positions of the segment; the rows, or some of them (how many go left), those that
-    // go left first; counts begun for the sides that are searched again; features and counts.
-    void mark_left(const Segment& segment, const Candidate& split, std::uint32_t begin,
-                   std::uint32_t end);
+    // To divide a segment, in steps that can be shared by several workers: which rows go left, of
+    // all or, if the split is counted, some of them; the rows, or some of them (how many go left),
+    // those that go left first; counts begun for the sides that are searched again; features and
+    // counts.
+    void mark_left(const Segment& segment, const Candidate& split);
+    void mark_left_counted(const Candidate& split, std::uint32_t begin, std::uint32_t end);
     void divide_rows(const Segment& segment, const Candidate& split, Segment& left, Segment& right,
                      Watch& watch);
     std::uint32_t divide_some_rows(std::uint32_t begin, std::uint32_t end) const;
-    static void set_sides(const Segment& segment, const Candidate& split, Segment& left,
-                          Segment& right);
+    // Once they are divided: the sides, and the rows of the right one where that begins.
+    void set_sides(const Segment& segment, const Candidate& split, std::uint32_t n_left,
+                   Segment& left, Segment& right) const;
     void divide_features(std::span<const std::uint32_t> features, const Segment& segment,
                          Watch& watch);
     // Features to be shared out: those that rows list, which are counted in one walk; the others.
@@ -146,6 +151,16 @@ class SplitSearch {
         std::uint8_t* varies;
     };
     bool sort_few(std::span<const std::uint32_t> features, const FewLists& lists, Watch& watch);
+    // From here on this worker is alone with what it plans: lists that it sorts are its own.
+    void work_alone();
+    // The sorted rows of a segment.
+    std::uint32_t* list(std::size_t feature, const Segment& segment) const {
+        const OwnList& own = own_lists_[feature];
+        return own.first == nullptr ? columns_.elements(feature) + segment.begin
+                                    : own.first + (segment.begin - own.begin);
+    }
+    // Few rows are planned as all that they stand for, none of their features loaded.
+    void repeat_rows(Segment& segment);
     // A segment is done: what it held is free again.
     void close(const Segment& segment) { columns_.give_back_counts(segment.counts); }
 
@@ -224,11 +239,11 @@ class SplitSearch {
     template <typename Cut>
     bool search_counted_categories(Search<Cut>& search) const;
 
+    double value_at(std::uint32_t feature, const Segment& segment, std::uint32_t place) const;
+    bool is_missing_at(std::uint32_t feature, const Segment& segment, std::uint32_t place) const;
     std::uint32_t missing_begin(std::uint32_t feature, const Segment& segment) const;
-    void mark_left_counted(const Candidate& split, std::uint32_t begin, std::uint32_t end);
     void mark_left_binned(const Candidate& split, std::uint32_t begin, std::uint32_t end);
-    void mark_left_sorted(const Segment& segment, const Candidate& split, std::uint32_t begin,
-                          std::uint32_t end);
+    void mark_left_sorted(const Segment& segment, const Candidate& split);
     bool pays(std::uint32_t entry, std::size_t n_rows) const;
     bool any_pays(std::span<const std::uint32_t> features, std::size_t n_rows) const;
     template <typename Do>
@@ -243,15 +258,24 @@ class SplitSearch {
     void add_counts(std::span<const std::uint32_t> features, std::size_t n_rows,
                     const std::uint32_t* from, std::uint32_t* to, std::uint32_t by) const;
     std::span<const std::uint32_t> rows(const Segment& segment) const {
-        return {columns_.rows.get() + segment.begin, segment.size()};
+        return {columns_.rows.get() + segment.begin, segment.n_rows()};
     }
 
     Columns& columns_;
     std::vector<std::uint32_t> features_;  // lists of the open segments
     std::vector<std::uint32_t> shared_;    // one of them, as it is shared out
 
+    // By feature: where lists of its own are, and the segment that the last one began with.
+    struct OwnList {
+        std::uint32_t* room = nullptr;
+        std::uint32_t* first = nullptr;  // nothing if its list is shared
+        std::uint32_t begin = 0;
+    };
+    std::vector<OwnList> own_lists_;
+
     // Scratch that lives from build to build.
-    std::size_t n_reserved_ = 0, n_keys_ = 0;
+    std::size_t n_reserved_ = 0, n_keys_ = 0, n_own_ = 0;
+    Buffer<std::uint32_t> own_;
     Buffer<std::uint32_t> spare_;
     Buffer<std::uint32_t> cuts_, ones_left_;  // those that deserve an exact look
     Buffer<std::uint32_t> own_tags_;          // of the segment at hand

@@ -99,13 +99,13 @@ Candidate Builder::best_together(Segment& segment, std::span<const ClassCount> c
 void Builder::mark_left_together(const Segment& segment, const Candidate& split, Watch& watch) {
     if (!split.counted) {
         // In the order of the values rows lie anywhere: two workers would share every line.
-        return workers_[0]->search.mark_left(segment, split, segment.begin, segment.end);
+        return workers_[0]->search.mark_left(segment, split);
     }
-    const std::size_t n_marks = (segment.size() + kRowsAtOnce - 1) / kRowsAtOnce;
+    const std::size_t n_marks = (segment.n_rows() + kRowsAtOnce - 1) / kRowsAtOnce;
     crew_->each(n_marks, watch, [&](std::size_t w, std::size_t item, Watch& own_watch) {
         const auto begin = static_cast<std::uint32_t>(segment.begin + item * kRowsAtOnce);
         const auto end = static_cast<std::uint32_t>(begin + kRowsAtOnce);
-        workers_[w]->search.mark_left(segment, split, begin, std::min(end, segment.end));
+        workers_[w]->search.mark_left_counted(split, begin, std::min(end, segment.rows_end));
         own_watch.worked(kRowsAtOnce);
     });
 }
@@ -120,7 +120,7 @@ void Builder::divide_features_together(const Segment& segment, const Segment& le
     const bool long_walk = first.walk_is_long(listed, left, right);
     const std::size_t n_parts = long_walk ? crew_->size() : 1;
     const auto part_begin = [&](std::size_t part) {
-        return static_cast<std::uint32_t>(smaller.begin + smaller.size() * part / n_parts);
+        return static_cast<std::uint32_t>(smaller.begin + smaller.n_rows() * part / n_parts);
     };
     std::vector<std::uint32_t*> rest(n_parts, nullptr);
     for (std::size_t part = 1; part < n_parts; ++part) rest[part] = columns_.take_counts();
@@ -150,13 +150,14 @@ void Builder::divide_features_together(const Segment& segment, const Segment& le
 }
 
 // Part by part, and the smaller side's classes counted; then all that went left of the parts so
-// far, and all that went right.
-void Builder::divide_rows_together(const Segment& segment, const Candidate& split, Watch& watch) {
+// far, and all that went right. How many went left.
+std::uint32_t Builder::divide_rows_together(const Segment& segment, const Candidate& split,
+                                            Watch& watch) {
     const std::size_t n_parts = crew_->size();
     const bool left_smaller = split.sides.left.size <= split.sides.right.size;
     std::uint32_t* const rows = columns_.rows.get();
     const auto part_begin = [&](std::size_t part) {
-        return static_cast<std::uint32_t>(segment.begin + segment.size() * part / n_parts);
+        return static_cast<std::uint32_t>(segment.begin + segment.n_rows() * part / n_parts);
     };
     std::vector<std::uint32_t> n_left(n_parts);
     crew_->each(n_parts, watch, [&](std::size_t w, std::size_t part, Watch& own_watch) {
@@ -164,7 +165,7 @@ void Builder::divide_rows_together(const Segment& segment, const Candidate& spli
         n_left[part] = workers_[w]->search.divide_some_rows(begin, end);
         const std::uint32_t middle = begin + n_left[part];
         count_classes(*workers_[w], left_smaller ? begin : middle, left_smaller ? middle : end);
-        own_watch.worked(2 * segment.size() / n_parts);
+        own_watch.worked(2 * segment.n_rows() / n_parts);
     });
     std::uint32_t* middle = rows + segment.begin + n_left[0];
     for (std::size_t part = 1; part < n_parts; ++part) {
@@ -180,6 +181,7 @@ void Builder::divide_rows_together(const Segment& segment, const Candidate& spli
             first.class_counts[c] += std::exchange(workers_[w]->class_counts[c], 0);
         }
     }
+    return static_cast<std::uint32_t>(middle - rows) - segment.begin;
 }
 
 }  // namespace evertree

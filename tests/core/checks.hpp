@@ -60,5 +60,6 @@ inline std::string portrait(const Upkeep& subject) {
 
 void test_panel();
 void test_packing();
+void test_copies();
 
 }  // namespace evertree

@@ -308,12 +308,13 @@ void sorting() {
 struct Table {
     std::uint32_t n_classes, n_values;
     std::size_t n_features;
-    bool any_missing, any_common, any_category;
+    bool any_missing, any_common, any_category, any_copies;
 
     std::string name() const {
         return std::to_string(n_classes) + " classes, " + std::to_string(n_values) + " values, " +
                std::to_string(n_features) + " features" + (any_missing ? ", missing" : "") +
-               (any_common ? ", common" : "") + (any_category ? ", category" : "");
+               (any_common ? ", common" : "") + (any_category ? ", category" : "") +
+               (any_copies ? ", copies" : "");
     }
 };
 
@@ -336,6 +337,13 @@ std::string portrait_of_stream(const Table& table, std::size_t n_workers) {
             // Two features of three have a value that most rows share.
             const bool is_shared = table.any_common && i % kinds.size() % 3 != 0;
             if (is_shared && random() % 8 != 0) v = common;
+        }
+        for (std::size_t i = 1; i < size && table.any_copies; ++i) {
+            if (random() % 5 == 0) continue;
+            const auto row = values.begin() + static_cast<std::ptrdiff_t>(i * kinds.size());
+            const auto other =
+                values.begin() + static_cast<std::ptrdiff_t>(random() % i * kinds.size());
+            std::copy_n(other, kinds.size(), row);
         }
         std::vector<Insertion> inserted;
         for (std::size_t i = 0; i < size; ++i) {
@@ -374,8 +382,11 @@ void all_ways_to_build_agree() {
             for (const std::size_t n_features : {3, 44}) {
                 for (const int kind : {0, 1, 2, 3, 4}) {
                     const bool any_missing = kind % 2 == 1, any_common = kind == 2 || kind == 3;
-                    compare({n_classes, n_values, n_features, any_missing, any_common, kind >= 3});
+                    compare({n_classes, n_values, n_features, any_missing, any_common, kind >= 3,
+                             false});
                 }
+                compare({n_classes, n_values, n_features, n_values == 30, false, n_features == 44,
+                         true});
             }
         }
     }
@@ -521,6 +532,7 @@ int main() {
     evertree::put_off();
     evertree::test_panel();
     evertree::test_packing();
+    evertree::test_copies();
     if (evertree::failures > 0) return 1;
     std::printf("core: all passed\n");
     return 0;

@@ -378,6 +378,33 @@ def test_large_sets_of_many_values(noise: float):
     assert len(found) > 50
 
 
+@pytest.mark.parametrize("n_classes", [2, 3, 12])
+@pytest.mark.parametrize("case", ["real", "real of few values", "missing", "categorical"])
+def test_rows_that_repeat(case: str, n_classes: int):
+    """Equal rows of one class are gone through as one; equal rows of two classes are two."""
+    rng = np.random.default_rng(SEED + n_classes)
+    n, n_different = 6_000, 1_200
+    table = rng.normal(size=(n_different, 6))
+    table[:, 0] = rng.integers(0, 5, n_different)
+    table[:, 1] = np.where(rng.random(n_different) < 0.8, 0.0, rng.integers(1, 300, n_different))
+    if case != "real":
+        table[:, 2:] = table[:, 2:].round(1)
+    if case == "missing":
+        table[rng.random(table.shape) < 0.1] = NAN
+    X = table[(n_different * rng.random(n) ** 3).astype(int)]
+    noise = rng.integers(0, 4 * n_classes, n)
+    y = np.where(noise < n_classes, noise, (X[:, 2] > 0) + (X[:, 0] > 2) * 1 % n_classes)
+    categorical = (0,) if case == "categorical" else ()
+    limits = {"max_depth": 9, "min_samples_split": 40}
+    tree = built(X, y.tolist(), categorical, **limits)
+    found = plain(tree.nodes())
+    assert found == plain(Twin(X, y.tolist(), categorical, **limits).nodes())
+    assert len(found) > 30
+    assert tree.certify().ok
+    tree.rebuild()
+    assert plain(tree.nodes()) == found
+
+
 def test_few_values_peeled_one_by_one():
     """Deep and lopsided: the larger side keeps the counts that remain, level after level."""
     n = 6_000

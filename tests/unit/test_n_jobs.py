@@ -56,6 +56,23 @@ def test_the_tree_is_the_same_where_most_values_are_common(monkeypatch):
     assert tree.certify().ok
 
 
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_the_tree_is_the_same_where_rows_repeat(n_classes, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    X, y = table(4_000, 12, 50, n_classes, 0.0, seed=n_classes)
+    X[:, 0] += np.random.default_rng(1).random(4_000)
+    often = (4_000 * np.random.default_rng(2).random(60_000) ** 2).astype(int)
+    digests = set()
+    for n_jobs in (None, 2, -1):
+        tree = EverTree(12, max_depth=12, n_jobs=n_jobs)
+        tree.insert_many(X[often], [y[i] for i in often])
+        digests.add(tree.digest())
+        tree.rebuild()
+        digests.add(tree.digest())
+    assert len(digests) == 1
+    assert tree.certify().ok
+
+
 def test_how_many_threads(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     found = [Limits.checked(1, n_jobs=n).n_jobs for n in (None, 1, 3, 100, -1, -2, -100)]

@@ -1,0 +1,131 @@
+// Copies: every row is found again among those it is equal to, whatever the parts; and rows whose
+// hashes were made equal are given up before they take long.
+
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "checks.hpp"
+#include "copies.hpp"
+
+namespace evertree {
+namespace {
+
+constexpr std::size_t kWords = 5;
+using Words = std::array<std::uint64_t, kWords>;
+
+struct Records {
+    std::vector<Words> words;
+    std::vector<std::uint32_t> classes;
+    std::vector<const std::byte*> of_row;
+
+    void add(const Words& record, std::uint32_t label) {
+        words.push_back(record);
+        classes.push_back(label);
+    }
+    Copies::Rows rows() {
+        of_row.clear();
+        for (const Words& w : words) of_row.push_back(reinterpret_cast<const std::byte*>(w.data()));
+        return {of_row.data(), sizeof(Words), classes};
+    }
+};
+
+// So many rows of so many different ones; a part of them side by side.
+Records random_records(std::size_t n, std::size_t n_different) {
+    std::mt19937_64 random(n + n_different);
+    std::vector<Words> different(n_different);
+    for (Words& words : different) {
+        for (std::uint64_t& word : words) word = random() % 3 << random() % 60;
+    }
+    Records records;
+    while (records.words.size() < n) {
+        const Words& words = different[random() % n_different];
+        const auto label = static_cast<std::uint32_t>(random() % 3);
+        for (std::size_t times = random() % 4 + 1; times > 0; --times) records.add(words, label);
+    }
+    return records;
+}
+
+bool find_all(Copies& copies, const Copies::Rows& rows, std::size_t n_parts) {
+    NoWatch watch;
+    copies.start(rows, n_parts);
+    for (std::size_t part = 0; part < n_parts; ++part) copies.find(part, watch);
+    return copies.settle();
+}
+
+// Each row once, with those it is equal to; the first of them, and how many there are.
+void compare_with_map(std::size_t n, std::size_t n_different, std::size_t n_parts) {
+    const std::string where = std::to_string(n) + " rows, " + std::to_string(n_different) +
+                              " different, " + std::to_string(n_parts) + " parts";
+    Records records = random_records(n, n_different);
+    const Copies::Rows rows = records.rows();
+    Copies copies;
+    expect(copies.are_likely(rows), "copies are likely, " + where);
+    expect(find_all(copies, rows, n_parts), "there are enough, " + where);
+    for (std::size_t part = 0; part < n_parts; ++part) copies.list(part);
+    std::vector<int> seen(rows.size());
+    std::map<std::pair<Words, std::uint32_t>, std::size_t> different;
+    bool same = true;
+    for (std::size_t number = 0; number < copies.size(); ++number) {
+        const std::uint32_t first = copies.first(number);
+        same = same && (number == 0 || copies.first(number - 1) < first);
+        ++different[{records.words[first], records.classes[first]}];
+        for (std::uint32_t i = 0; i < copies.counts()[number]; ++i) {
+            const std::uint32_t row = copies.next(number);
+            same = same && (i > 0 || row == first) && records.words[row] == records.words[first] &&
+                   records.classes[row] == records.classes[first];
+            ++seen[row];
+        }
+    }
+    for (const int times : seen) same = same && times == 1;
+    for (const auto& [record, times] : different) same = same && times <= n_parts;
+    expect(same, "copies, " + where);
+}
+
+// Two words that add nothing to the hash of a record, whatever the first one is.
+void equal_hashes() {
+    constexpr std::uint64_t one = 1;
+    const std::uint64_t factor = Copies::factor(1);
+    std::uint64_t inverse = factor;  // modulo 2^64, by Newton's method
+    for (int i = 0; i < 6; ++i) inverse *= 2 - factor * inverse;
+    expect(factor * inverse == one, "the inverse of a factor");
+    const auto mixed_back = [](std::uint64_t word) { return word ^ word >> 32; };
+    Records records;
+    for (std::uint64_t i = 0; i < 60000; ++i) {
+        const std::uint64_t first = (i * 0x9e3779b97f4a7c15u) >> 3;
+        const std::uint64_t product = mixed_back(first) * Copies::factor(0);
+        records.add({first, mixed_back((0 - product) * inverse)}, 0);
+    }
+    const Copies::Rows rows = records.rows();
+    Copies copies;
+    expect(copies.are_likely(rows), "equal hashes look like copies");
+    expect(!find_all(copies, rows, 1), "equal hashes are given up");
+    expect(!find_all(copies, rows, 3), "equal hashes are given up in parts");
+}
+
+}  // namespace
+
+void test_copies() {
+    int n_compared = 0;
+    for (const std::size_t n : {4096, 5001, 40000}) {
+        for (const std::size_t n_different : {1, 2, 100, 200}) {
+            for (const std::size_t n_parts : {1, 2, 3, 8}) {
+                compare_with_map(n, n_different, n_parts);
+                ++n_compared;
+            }
+        }
+    }
+    // All at once, they are more than the first few rows had made likely.
+    Copies copies;
+    Records records = random_records(5000, 50);
+    expect(copies.are_likely(records.rows()), "copies are likely before");
+    Records others = random_records(5000, 100000);
+    expect(!copies.are_likely(others.rows()), "rows that differ are no copies");
+    expect(find_all(copies, others.rows(), 1), "but neighbours are");
+    equal_hashes();
+    std::printf("copies: %d sets\n", n_compared);
+}
+
+}  // namespace evertree
