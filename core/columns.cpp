@@ -141,6 +141,7 @@ bool Columns::counting_pays(const Column& column, std::size_t n_rows) const {
 
 bool Columns::start_codes(std::size_t n_workers) {
     coding_ = false;
+    sharing_ = n_workers > 1;
     if (columns.size() > CodedRows::kMostFeatures) return false;
     const std::size_t most = n_all / n_classes / rows_to_count(n_classes);
     if (most < kCountFrom) return false;
@@ -162,7 +163,7 @@ void Columns::settle_codes() {
         column.any_missing = keys.back() == missing_code(packing->form(j));
         column.counts_at = static_cast<std::uint32_t>(counts_size);
         coded.set_first_place(j, column.counts_at, n_classes);
-        sorted.expect_little(j * n_all, (j + 1) * n_all);
+        if (sharing_) sorted.expect_little(j * n_all, (j + 1) * n_all);
         counts_size += n_counts;
     }
     if (counts_size > 0) coded.make_room_for_places();

@@ -116,7 +116,8 @@ struct Columns {
     void make_room(std::size_t n_rows);
     void make_inverses(std::size_t n_rows);
 
-    bool coding_ = false;  // the rows of this build
+    bool coding_ = false;   // the rows of this build
+    bool sharing_ = false;  // they are several workers'
     std::size_t capacity_rows_ = 0, capacity_goes_left_ = 0, capacity_records_ = 0,
                 capacity_tags_ = 0;
     std::size_t capacity_sorted_ = 0;

@@ -9,7 +9,7 @@ namespace evertree {
 namespace {
 
 constexpr std::size_t kLookFrom = 4096;  // rows: below, there is little to be gained
-constexpr std::size_t kSample = 1024;
+constexpr std::size_t kSample = 256;
 constexpr std::size_t kAtOnce = 128, kRowsAhead = 12;
 constexpr std::size_t kStepsARow = 8;  // whoever needs more has met hashes that were made equal
 
@@ -50,8 +50,12 @@ bool Copies::are_likely(const Rows& rows) {
     factors_.resize(rows.record_bytes / sizeof(std::uint64_t) + 1);
     for (std::size_t w = 0; w < factors_.size(); ++w) factors_[w] = factor(w);
     sample_.clear();
+    const auto row = [&](std::size_t i) {
+        return std::min(i, kSample - 1) * rows.size() / kSample;
+    };
     for (std::size_t i = 0; i < kSample; ++i) {
-        sample_.push_back(hash(i * rows.size() / kSample));
+        fetch(rows.records[row(i + kRowsAhead)], rows.record_bytes);
+        sample_.push_back(hash(row(i)));
     }
     std::sort(sample_.begin(), sample_.end());
     const auto end = std::unique(sample_.begin(), sample_.end());

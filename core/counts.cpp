@@ -174,13 +174,14 @@ bool SplitSearch::sort_bins(const Search<TwoClassCut>& search, Reaches reaches, 
         looked_at_[rank] = reaches(within_scores_[rank]) ? 1 : 0;
     }
     const std::uint16_t* const ranks = columns_.coded.ranks_of(search.feature);
-    std::size_t n = 0, n_all = 0;
+    std::size_t n = 0;
     for (const std::uint32_t row : rows(search.segment)) {
         spare_[n] = row;
         n += looked_at_[ranks[row]];
-        if (columns_.times != nullptr && looked_at_[ranks[row]] != 0) n_all += columns_.times[row];
     }
     if (columns_.times != nullptr) {
+        std::size_t n_all = 0;
+        for (std::size_t i = 0; i < n; ++i) n_all += columns_.times[spare_[i]];
         columns_.repeat(spare_.get(), n, n_all);
         n = n_all;
     }
