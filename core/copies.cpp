@@ -76,14 +76,14 @@ void Copies::start(const Rows& rows, std::size_t n_parts) {
         part.steps_left = kStepsARow * (part.end - part.begin);
         part.first.clear();
         part.counts.clear();
-        // A table that is likely to be large enough.
-        const std::size_t n_different = (part.end - part.begin) * n_in_sample_ / kSample;
-        start_table(part, static_cast<int>(std::bit_width(2 * (n_different + kAtOnce))));
     }
 }
 
 void Copies::find(std::size_t p, Watch& watch) {
     Part& part = parts_[p];
+    // A table that is likely to be large enough.
+    const std::size_t n_different = (part.end - part.begin) * n_in_sample_ / kSample;
+    start_table(part, static_cast<int>(std::bit_width(2 * (n_different + kAtOnce))));
     for (std::uint32_t begin = part.begin; begin < part.end && part.steps_left > 0;) {
         const auto end = std::min<std::uint32_t>(begin + kAtOnce, part.end);
         number(part, begin, end);
