@@ -175,29 +175,29 @@ wheels:
 # ------------------------------------------------------------------------------------------ sanitizers
 # The instrumented package lies in build/sanitize/site, ahead of the ordinary one on the path. The
 # runtimes have to be loaded before Python. Leaks are not looked for here, because Python itself keeps
-# memory until it ends; the C++ program core_tests, which has no Python in it, looks for them.
+# memory until it ends; the C++ program core_tests, which has no Python in it and is built with the
+# package, looks for them.
 SANITIZE_SITE := build/sanitize/site
 RUNTIMES = $(shell g++ -print-file-name=libasan.so):$(shell g++ -print-file-name=libubsan.so)
 
-$(SANITIZE_SITE)/.evertree: $(VENV)/.evertree
+SANITIZE_BUILD := build/sanitize/cmake
+
+$(SANITIZE_SITE)/.evertree: $(VENV)/.tools $(SOURCES)
 	@echo "building evertree with sanitizers ..."
 	@rm -rf $(SANITIZE_SITE)
-	@$(INSTALL) -C build-dir=build/sanitize/cmake -C cmake.build-type=RelWithDebInfo \
-	    -C cmake.define.SANITIZE=ON --no-deps --target $(SANITIZE_SITE) .
+	@$(INSTALL) -C build-dir=$(SANITIZE_BUILD) -C cmake.build-type=RelWithDebInfo \
+	    -C cmake.define.SANITIZE=ON -C cmake.define.EVERTREE_TESTS=ON \
+	    --no-deps --target $(SANITIZE_SITE) .
 	@touch $@
 
-sanitize: $(SANITIZE_SITE)/.evertree core-tests
+sanitize: $(VENV)/.evertree core-tests
 	PYTHONPATH=$(SANITIZE_SITE) LD_PRELOAD=$(RUNTIMES) \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	$(BIN)/python -m pytest -q -n $(JOBS) $(SANITIZE_TESTS)
 
-core-tests: $(VENV)/.tools
-ifneq ($(wildcard tests/core/*.cpp),)
-	@$(BIN)/cmake -S . -B build/core-tests -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
-	    -DEVERTREE_MODULE=OFF -DEVERTREE_TESTS=ON -DEVERTREE_WERROR=ON -DSANITIZE=ON --log-level=WARNING
-	@$(BIN)/cmake --build build/core-tests
-	ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 build/core-tests/core_tests
-endif
+core-tests: $(SANITIZE_SITE)/.evertree
+	@$(BIN)/cmake --build $(SANITIZE_BUILD) --target core_tests
+	ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 $(SANITIZE_BUILD)/core_tests
 
 clean:
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
