@@ -137,8 +137,9 @@ void Builder::merge_copies(Watch& watch) {
          [&](std::size_t, std::size_t part, Watch& own_watch) { copies.find(part, own_watch); });
     if (!copies.settle()) return;
     each(n_parts, watch, [&](std::size_t, std::size_t part, Watch&) { copies.list(part); });
-    for (std::size_t row = 0; row < copies.size(); ++row)
+    for (std::size_t row = 0; row < copies.size(); ++row) {
         classes_[row] = classes_[copies.first(row)];
+    }
     classes_.resize(copies.size());
     columns_.merge_copies(classes_);
 }

@@ -339,11 +339,10 @@ std::string portrait_of_stream(const Table& table, std::size_t n_workers) {
             if (is_shared && random() % 8 != 0) v = common;
         }
         for (std::size_t i = 1; i < size && table.any_copies; ++i) {
-            if (random() % 5 == 0) continue;
+            if (random() % 8 == 0) continue;
             const auto row = values.begin() + static_cast<std::ptrdiff_t>(i * kinds.size());
-            const auto other =
-                values.begin() + static_cast<std::ptrdiff_t>(random() % i * kinds.size());
-            std::copy_n(other, kinds.size(), row);
+            const std::size_t other = random() % std::min<std::size_t>(i, 30);
+            std::copy_n(values.data() + other * kinds.size(), kinds.size(), row);
         }
         std::vector<Insertion> inserted;
         for (std::size_t i = 0; i < size; ++i) {

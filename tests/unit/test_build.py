@@ -383,7 +383,7 @@ def test_large_sets_of_many_values(noise: float):
 def test_rows_that_repeat(case: str, n_classes: int):
     """Equal rows of one class are gone through as one; equal rows of two classes are two."""
     rng = np.random.default_rng(SEED + n_classes)
-    n, n_different = 6_000, 1_200
+    n, n_different, n_often = 9_000, 2_000, 40
     table = rng.normal(size=(n_different, 6))
     table[:, 0] = rng.integers(0, 5, n_different)
     table[:, 1] = np.where(rng.random(n_different) < 0.8, 0.0, rng.integers(1, 300, n_different))
@@ -391,7 +391,7 @@ def test_rows_that_repeat(case: str, n_classes: int):
         table[:, 2:] = table[:, 2:].round(1)
     if case == "missing":
         table[rng.random(table.shape) < 0.1] = NAN
-    X = table[(n_different * rng.random(n) ** 3).astype(int)]
+    X = table[rng.integers(0, np.where(rng.random(n) < 0.85, n_often, n_different))]
     noise = rng.integers(0, 4 * n_classes, n)
     y = np.where(noise < n_classes, noise, (X[:, 2] > 0) + (X[:, 0] > 2) * 1 % n_classes)
     categorical = (0,) if case == "categorical" else ()
