@@ -147,8 +147,7 @@ void Builder::merge_copies(Watch& watch) {
 // The rows of a leaf as they were before copies were merged.
 void Builder::end_rows(const Segment& segment) {
     if (columns_.times == nullptr) return;
-    columns_.repeat(columns_.rows.get() + segment.begin, segment.n_rows(), segment.size());
-    columns_.name_rows(segment.begin, segment.end);
+    columns_.name_all_rows(segment.begin, segment.rows_end, segment.end);
 }
 
 void Builder::hire(std::size_t n_workers) {

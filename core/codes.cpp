@@ -287,12 +287,13 @@ void CodedRows::find_places(std::size_t j) {
     for (std::size_t w = 0; w < n_workers_; ++w) {
         Seen& seen = seen_[w];
         seen.rank_of[j].resize(feature.listed ? 0 : seen.values[j].entries().size());
-        for (const auto& entry : seen.values[j].entries()) {
-            const std::uint32_t rank = rank_of(entry.key, feature.keys);
+        for (std::uint32_t rank = 0; rank < feature.keys.size(); ++rank) {
+            const ValueCodes::Entry* const entry = seen.values[j].find(feature.keys[rank]);
+            if (entry == nullptr) continue;
             if (feature.listed) {
-                seen.place_of[entry.code] = feature.first_place + feature.step * rank;
+                seen.place_of[entry->code] = feature.first_place + feature.step * rank;
             } else {
-                seen.rank_of[j][entry.code] = static_cast<std::uint16_t>(rank);
+                seen.rank_of[j][entry->code] = static_cast<std::uint16_t>(rank);
             }
         }
     }

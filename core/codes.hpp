@@ -39,6 +39,14 @@ class ValueCodes {
         std::uint64_t key = 0;
         std::uint32_t code = 0;
     };
+    // Nothing if the value has no entry.
+    const Entry* find(std::uint64_t key) const {
+        for (std::size_t at = hash(key);; ++at) {
+            const std::uint16_t found = table_[at & (table_.size() - 1)];
+            if (found == kNone) return nullptr;
+            if (entries_[found].key == key) return &entries_[found];
+        }
+    }
     // A glance at the table as it is, until a value is added.
     class Glance {
       public:

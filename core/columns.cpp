@@ -79,6 +79,14 @@ void Columns::name_rows(std::uint32_t begin, std::uint32_t end) {
     for (std::uint32_t i = begin; i < end; ++i) rows[i] = copies.next(rows[i]);
 }
 
+void Columns::name_all_rows(std::uint32_t begin, std::uint32_t rows_end, std::uint32_t end) {
+    for (std::uint32_t i = rows_end; i-- > begin;) {
+        const std::span<const std::uint32_t> all = copies.all(rows[i]);
+        end -= static_cast<std::uint32_t>(all.size());
+        std::ranges::copy(all, rows.get() + end);
+    }
+}
+
 // Each by its own size: any of these may fail, and the next build must find that out.
 void Columns::make_room(std::size_t n_rows) {
     grow(rows, capacity_rows_, capacity_for(n_rows));

@@ -62,9 +62,10 @@ struct Columns {
     void merge_copies(std::span<const std::uint32_t> row_classes);
     // A list of rows or elements, each as often as it counts, in the same place.
     void repeat(std::uint32_t* list, std::size_t n_rows, std::size_t n_listed) const;
-    // The rows as they were before they were merged, of a range that has each as often as it
-    // counts.
+    // The rows as they were before they were merged: of a range that has each as often as it
+    // counts, and of one that has each once, up to rows_end.
     void name_rows(std::uint32_t begin, std::uint32_t end);
+    void name_all_rows(std::uint32_t begin, std::uint32_t rows_end, std::uint32_t end);
 
     std::uint32_t* elements(std::size_t feature) const { return sorted.get() + feature * n_all; }
     std::span<const std::uint32_t> row_span(std::uint32_t begin, std::uint32_t end) const {

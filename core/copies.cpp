@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <numeric>
 
 namespace evertree {
 
@@ -65,9 +66,7 @@ bool Copies::are_likely(const Rows& rows) {
 
 void Copies::start(const Rows& rows, std::size_t n_parts) {
     rows_ = rows;
-    grow(memory_, capacity_, capacity_for(2 * rows.size()));
-    number_of_ = memory_.get();
-    listed_ = number_of_ + rows.size();
+    grow(listed_, capacity_, capacity_for(rows.size()));
     parts_.resize(n_parts);
     for (std::size_t p = 0; p < n_parts; ++p) {
         Part& part = parts_[p];
@@ -76,6 +75,7 @@ void Copies::start(const Rows& rows, std::size_t n_parts) {
         part.steps_left = kStepsARow * (part.end - part.begin);
         part.first.clear();
         part.counts.clear();
+        part.runs.clear();
     }
 }
 
@@ -95,10 +95,10 @@ void Copies::find(std::size_t p, Watch& watch) {
 // What lies anywhere in memory is asked for before any of it is waited for. Where a table has been
 // built before, rows that are equal lie side by side.
 void Copies::number(Part& part, std::uint32_t begin, std::uint32_t end) {
-    struct Run {
+    struct Hashed {
         std::uint32_t begin, hash;
     };
-    Run runs[kAtOnce + 1];
+    Hashed runs[kAtOnce + 1];
     std::size_t n_runs = 0;
     make_room(part, kAtOnce);
     for (std::uint32_t row = begin; row < end; ++row) {
@@ -117,7 +117,7 @@ void Copies::number(Part& part, std::uint32_t begin, std::uint32_t end) {
     for (std::size_t r = 0; r < n_runs; ++r) {
         const std::uint32_t number = number_of(part, runs[r].begin, runs[r].hash);
         part.counts[number] += runs[r + 1].begin - runs[r].begin;
-        std::fill(number_of_ + runs[r].begin, number_of_ + runs[r + 1].begin, number);
+        part.runs.push_back({runs[r].begin, number});
     }
 }
 
@@ -179,8 +179,12 @@ void Copies::list(std::size_t p) {
         next[number] = begin;
         begin += part.counts[number];
     }
-    for (std::uint32_t row = part.begin; row < part.end; ++row) {
-        listed_[next[number_of_[row]]++] = row;
+    for (std::size_t r = 0; r < part.runs.size(); ++r) {
+        const auto [row, number] = part.runs[r];
+        const std::uint32_t end = r + 1 < part.runs.size() ? part.runs[r + 1].begin : part.end;
+        std::uint32_t* const to = listed_.get() + next[number];
+        std::iota(to, to + (end - row), row);
+        next[number] += end - row;
     }
     for (std::size_t number = 0; number < part.first.size(); ++number) {
         next[number] -= part.counts[number];

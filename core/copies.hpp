@@ -41,10 +41,13 @@ class Copies {
     void release();
 
     // Rows that differ are numbered from 0 on, in the order of the rows. By number: the first of
-    // those that are equal, how many they are, and one of them after the other.
+    // those that are equal, how many they are, all of them, and one after the other.
     std::size_t size() const { return first_.size(); }
     std::uint32_t first(std::size_t number) const { return first_[number]; }
     const std::uint32_t* counts() const { return counts_.data(); }
+    std::span<const std::uint32_t> all(std::size_t number) const {
+        return {listed_.get() + next_[number], counts_[number]};
+    }
     std::uint32_t next(std::size_t number) { return listed_[next_[number]++]; }
 
     // What a word of a record is multiplied with in its hash.
@@ -54,6 +57,10 @@ class Copies {
     struct Entry {
         std::uint32_t hash = 0, number = 0;  // the number + 1; 0 where there is none
     };
+    // Equal rows side by side.
+    struct Run {
+        std::uint32_t begin, number;
+    };
     struct alignas(kApart) Part {
         std::uint32_t begin = 0, end = 0;  // rows
         std::uint32_t numbers_begin = 0;   // of all parts before
@@ -61,6 +68,7 @@ class Copies {
         Buffer<Entry> table;               // by hash; at most half full
         int table_bits = 0;
         std::vector<std::uint32_t> first, counts;  // by number
+        std::vector<Run> runs;
     };
 
     std::uint32_t hash(std::size_t row) const;
@@ -80,11 +88,9 @@ class Copies {
     std::vector<std::uint64_t> factors_;  // of the words of a record, and of the class
     std::vector<Part> parts_;
     std::vector<std::uint32_t> sample_;
-    std::size_t n_in_sample_ = 0;  // that differ
-    Buffer<std::uint32_t> memory_;
+    std::size_t n_in_sample_ = 0;   // that differ
+    Buffer<std::uint32_t> listed_;  // all rows, those that are equal side by side
     std::size_t capacity_ = 0;
-    std::uint32_t* number_of_ = nullptr;  // by row, within its part
-    std::uint32_t* listed_ = nullptr;     // all rows, those that are equal side by side
     std::vector<std::uint32_t> first_, counts_, next_;  // by number
 };
 
