@@ -92,8 +92,8 @@ void Copies::find(std::size_t p, Watch& watch) {
     }
 }
 
-// What lies anywhere in memory is asked for before any of it is waited for. Where a table has been
-// built before, rows that are equal lie side by side.
+// What lies anywhere in memory is asked for before any of it is waited for. Where a tree has been
+// built of the rows before, those that are equal lie side by side.
 void Copies::number(Part& part, std::uint32_t begin, std::uint32_t end) {
     struct Hashed {
         std::uint32_t begin, hash;

@@ -1,14 +1,16 @@
 // Copies: every row is found again among those it is equal to, whatever the parts; and rows whose
 // hashes were made equal are given up before they take long.
 
+#include <array>
 #include <cstdio>
-#include <cstring>
 #include <map>
+#include <new>
 #include <random>
 #include <vector>
 
 #include "checks.hpp"
 #include "copies.hpp"
+#include "update.hpp"
 
 namespace evertree {
 namespace {
@@ -84,6 +86,55 @@ void compare_with_map(std::size_t n, std::size_t n_different, std::size_t n_part
     expect(same, "copies, " + where);
 }
 
+// The rows that are asked may be copies where most are not.
+void few_copies() {
+    constexpr std::uint64_t n = 256 * 20;
+    Records records, different;
+    for (std::uint64_t i = 0; i < n; ++i) {
+        records.add({i % 20 == 0 ? 0 : i}, 0);
+        different.add({i}, 0);
+    }
+    Copies copies;
+    expect(!copies.are_likely(different.rows()), "rows that differ are no copies");
+    const Copies::Rows rows = records.rows();
+    expect(copies.are_likely(rows), "copies are likely if those that are asked are");
+    expect(!find_all(copies, rows, 1), "there are not enough");
+}
+
+// Memory runs out at every point of a build that merges copies: the tree stays, and the next build
+// makes it again.
+long failing_rebuilds() {
+    const std::vector<Kind> kinds(3, Kind::real);
+    DynamicTree subject(kinds, Limits{}, 1);
+    std::mt19937 random(5);
+    std::vector<double> values(5000 * kinds.size());
+    std::vector<Insertion> inserted;
+    for (std::size_t i = 0; i < 5000; ++i) {
+        double* const x = values.data() + i * kinds.size();
+        const auto which = static_cast<double>(random() % (random() % 8 == 0 ? 900 : 20));
+        for (std::size_t j = 0; j < kinds.size(); ++j) x[j] = which / static_cast<double>(j + 1);
+        const auto noise = static_cast<ClassId>(random() % 15);
+        const ClassId label = noise < 3 ? noise : which > 9 ? 1 : 0;
+        inserted.push_back({x, label, static_cast<ExampleId>(i)});
+    }
+    NoWatch watch;
+    subject.update({}, inserted, watch);
+    subject.rebuild(watch);
+    const std::string before = portrait(subject.upkeep());
+    for (long chance = 0;; ++chance) {
+        bool failed = false;
+        allocations_until_failure = chance;
+        try {
+            subject.rebuild(watch);
+        } catch (const std::bad_alloc&) {
+            failed = true;
+        }
+        allocations_until_failure = -1;
+        if (!failed) return chance;
+        expect(portrait(subject.upkeep()) == before, "a rebuild that fails changes nothing");
+    }
+}
+
 // Two words that add nothing to the hash of a record, whatever the first one is.
 void equal_hashes() {
     constexpr std::uint64_t one = 1;
@@ -117,15 +168,10 @@ void test_copies() {
             }
         }
     }
-    // All at once, they are more than the first few rows had made likely.
-    Copies copies;
-    Records records = random_records(5000, 50);
-    expect(copies.are_likely(records.rows()), "copies are likely before");
-    Records others = random_records(5000, 100000);
-    expect(!copies.are_likely(others.rows()), "rows that differ are no copies");
-    expect(find_all(copies, others.rows(), 1), "but neighbours are");
+    few_copies();
     equal_hashes();
-    std::printf("copies: %d sets\n", n_compared);
+    const long n_failed = failing_rebuilds();
+    std::printf("copies: %d sets, %ld failures survived\n", n_compared, n_failed);
 }
 
 }  // namespace evertree
