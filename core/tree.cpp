@@ -60,18 +60,6 @@ std::size_t Tree::collect_rows_by_age(NodeId subtree, std::vector<Slot>& rows_ou
     return static_cast<std::size_t>(old_end - rows_out.begin());
 }
 
-ClassCount* Tree::count_place(Node& node, ClassId label) noexcept {
-    ClassCount* const first = counts_of(node);
-    return std::lower_bound(first, first + node.n_classes, label,
-                            [](const ClassCount& c, ClassId l) { return c.label < l; });
-}
-
-bool Tree::has_class(NodeId id, ClassId label) const {
-    const auto all = counts(nodes_[id]);
-    return std::any_of(all.begin(), all.end(),
-                       [&](const ClassCount& c) { return c.label == label; });
-}
-
 void Tree::make_room_for_classes(NodeId id, std::size_t more) {
     Node& node = nodes_[id];
     const std::size_t wanted = node.n_classes + more;
@@ -92,24 +80,28 @@ void Tree::make_room_for_slots(Slot end) {
     if (end > places_.size()) places_.resize(end);
 }
 
-void Tree::count_in(NodeId id, ClassId label) noexcept {
-    Node& node = nodes_[id];
-    ClassCount* const place = count_place(node, label);
-    ClassCount* const end = counts_of(node) + node.n_classes;
-    if (place == end || place->label != label) {
-        std::copy_backward(place, end, end + 1);
-        *place = ClassCount{label, 0};
-        ++node.n_classes;
-    }
-    node.tally.add(place->count++);
+const ClassCount* Tree::find_among_many(const Node& node, ClassId label) const {
+    const auto all = counts(node);
+    const auto place = std::ranges::lower_bound(all, label, {}, &ClassCount::label);
+    return place != all.end() && place->label == label ? &*place : nullptr;
+}
+
+void Tree::count_in_first(Node& node, ClassId label) noexcept {
+    ClassCount* const first = counts_of(node);
+    ClassCount* const end = first + node.n_classes;
+    ClassCount* const place = std::ranges::lower_bound(first, end, label, {}, &ClassCount::label);
+    std::copy_backward(place, end, end + 1);
+    *place = ClassCount{label, 1};
+    ++node.n_classes;
+    node.tally.add(0);
 }
 
 void Tree::count_out(NodeId id, ClassId label) noexcept {
     Node& node = nodes_[id];
-    ClassCount* const place = count_place(node, label);
-    node.tally.remove(place->count--);
-    if (place->count == 0) {
-        std::copy(place + 1, counts_of(node) + node.n_classes, place);
+    ClassCount* const count = find_count(node, label);
+    node.tally.remove(count->count--);
+    if (count->count == 0) {
+        std::copy(count + 1, counts_of(node) + node.n_classes, count);
         --node.n_classes;
     }
 }

@@ -18,6 +18,7 @@
 #include <bit>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "examples.hpp"
@@ -194,8 +195,15 @@ class Tree {
     void make_room_for_classes(NodeId id, std::size_t more);
     void make_room_for_rows(NodeId leaf, std::size_t more);
     void make_room_for_slots(Slot end);  // of all rows that the tree may list
-    bool has_class(NodeId id, ClassId label) const;
-    void count_in(NodeId id, ClassId label) noexcept;
+    bool has_class(NodeId id, ClassId label) const {
+        return find_count(nodes_[id], label) != nullptr;
+    }
+    void count_in(NodeId id, ClassId label) noexcept {
+        Node& node = nodes_[id];
+        ClassCount* const count = find_count(node, label);
+        if (count == nullptr) return count_in_first(node, label);
+        node.tally.add(count->count++);
+    }
     void count_out(NodeId id, ClassId label) noexcept;
     void list(NodeId leaf, Slot slot) noexcept;
     void unlist(NodeId leaf, Slot slot) noexcept;
@@ -229,7 +237,20 @@ class Tree {
         return node.many_counts.capacity() == 0 ? node.few_counts.data()
                                                 : counts_.data(node.many_counts);
     }
-    ClassCount* count_place(Node& node, ClassId label) noexcept;
+    // Where a class is counted, if it is.
+    const ClassCount* find_count(const Node& node, ClassId label) const {
+        if (node.n_classes > Node::kFewClasses) return find_among_many(node, label);
+        const ClassCount* const first = counts_of(node);
+        for (std::uint32_t i = 0; i < node.n_classes; ++i) {
+            if (first[i].label == label) return first + i;
+        }
+        return nullptr;
+    }
+    ClassCount* find_count(Node& node, ClassId label) {
+        return const_cast<ClassCount*>(std::as_const(*this).find_count(node, label));
+    }
+    const ClassCount* find_among_many(const Node& node, ClassId label) const;
+    void count_in_first(Node& node, ClassId label) noexcept;
 
     std::vector<Node> nodes_;
     std::vector<NodeId> free_pairs_;  // with room for all: freeing must not fail

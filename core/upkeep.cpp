@@ -29,10 +29,8 @@ constexpr std::size_t kPutOffShare = 4;  // larger parts of a subtree are built 
 void Upkeep::prepare(const Examples& examples, std::span<const Change> changes, Watch& watch) {
     start(changes);
     tree_.make_room_for_slots(examples.slots_end());
-    route(examples, watch);
-    apply(examples);
     try {
-        repair(examples, watch);
+        repair(examples, route(examples, watch), watch);
         grow_rebuilds();
     } catch (...) {
         undo(examples);
@@ -97,17 +95,45 @@ void Upkeep::start(std::span<const Change> changes) {
     for (const Change& change : changes) ++(change.is_insertion ? work_.inserts : work_.deletes);
 }
 
-// The nodes that the changes pass, each with its range of changes_, and room for them there.
-void Upkeep::route(const Examples& examples, Watch& watch) {
+// A row that comes takes nothing away: a split that was allowed stays so, and one that is safe from
+// gaps needs no look. What may have to be repaired is at the end of the way.
+std::size_t Upkeep::route_one(const Examples& examples, Watch& watch) {
+    const Change change = changes_[0];
+    const ClassId label = examples.label(change.slot);
     touched_.clear();
+    std::size_t n_safe = 0;
+    bool all_safe = change.is_insertion && limits_.certified_rule();
+    for (NodeId id = kRoot;;) {
+        const Touched at{id, static_cast<std::uint32_t>(touched_.size()), 0, 1};
+        if (tree_[id].put_off) build_now(examples, id, at.depth, true, watch);
+        if (change.is_insertion) make_room_for_one(id, label);
+        touched_.push_back(at);
+        apply(examples, change, at);
+        const Node& node = tree_[id];
+        if (node.is_leaf()) return n_safe;
+        all_safe = all_safe && node.updates_since_build <= node.safe_updates;
+        n_safe += all_safe ? 1 : 0;
+        id = node.left + (goes_left(examples, change, node.split) ? 0u : 1u);
+    }
+}
+
+void Upkeep::make_room_for_one(NodeId id, ClassId label) {
+    if (!tree_.has_class(id, label)) tree_.make_room_for_classes(id, 1);
+    if (tree_[id].is_leaf()) tree_.make_room_for_rows(id, 1);
+}
+
+// The nodes that the changes pass, each with its range of changes_, where they are counted.
+std::size_t Upkeep::route(const Examples& examples, Watch& watch) {
     if (changes_.size() == 1) return route_one(examples, watch);
+    touched_.clear();
     to_route_.assign(1, Touched{kRoot, 0, 0, static_cast<std::uint32_t>(changes_.size())});
     while (!to_route_.empty()) {
         const Touched at = to_route_.back();
         to_route_.pop_back();
-        touched_.push_back(at);
         if (tree_[at.node].put_off) build_now(examples, at.node, at.depth, true, watch);
         make_room(examples, at);
+        touched_.push_back(at);
+        for (std::uint32_t i = at.begin; i < at.end; ++i) apply(examples, changes_[i], at);
         const Node& node = tree_[at.node];
         if (node.is_leaf()) continue;
         const auto middle = std::partition(
@@ -117,22 +143,7 @@ void Upkeep::route(const Examples& examples, Watch& watch) {
         if (split_at < at.end) to_route_.push_back({node.right(), at.depth + 1, split_at, at.end});
         if (at.begin < split_at) to_route_.push_back({node.left, at.depth + 1, at.begin, split_at});
     }
-}
-
-void Upkeep::route_one(const Examples& examples, Watch& watch) {
-    const Change change = changes_[0];
-    const bool is_insertion = change.is_insertion;
-    const ClassId label = examples.label(change.slot);
-    NodeId id = kRoot;
-    for (std::uint32_t depth = 0;; ++depth) {
-        touched_.push_back({id, depth, 0, 1});
-        if (tree_[id].put_off) build_now(examples, id, depth, true, watch);
-        if (is_insertion && !tree_.has_class(id, label)) tree_.make_room_for_classes(id, 1);
-        const Node& node = tree_[id];
-        if (node.is_leaf()) break;
-        id = node.left + (goes_left(examples, change, node.split) ? 0u : 1u);
-    }
-    if (is_insertion) tree_.make_room_for_rows(id, 1);
+    return 0;
 }
 
 void Upkeep::make_room(const Examples& examples, const Touched& at) {
@@ -144,12 +155,6 @@ void Upkeep::make_room(const Examples& examples, const Touched& at) {
     }
     if (n_new_class > 0) tree_.make_room_for_classes(at.node, n_new_class);
     if (n_inserted > 0 && tree_[at.node].is_leaf()) tree_.make_room_for_rows(at.node, n_inserted);
-}
-
-void Upkeep::apply(const Examples& examples) noexcept {
-    for (const Touched& at : touched_) {
-        for (std::uint32_t i = at.begin; i < at.end; ++i) apply(examples, changes_[i], at);
-    }
 }
 
 void Upkeep::undo(const Examples& examples) noexcept {
@@ -183,16 +188,15 @@ void Upkeep::undo(const Examples& examples, const Change& change, const Touched&
 }
 
 void Upkeep::enter(const Examples& examples, NodeId id, Slot slot) noexcept {
-    Node& node = tree_[id];
-    if (node.is_leaf()) {
-        const auto rows = tree_.rows(node);
-        if (rows.empty()) node.all_equal = true;
-        if (node.all_equal && !rows.empty()) {
-            node.all_equal = examples.same_x(rows[0], slot);
-        }
-    }
+    const bool is_leaf = tree_[id].is_leaf();
+    if (is_leaf) note_if_equal(examples, tree_[id], slot);
     tree_.count_in(id, examples.label(slot));
-    if (node.is_leaf()) tree_.list(id, slot);
+    if (is_leaf) tree_.list(id, slot);
+}
+
+void Upkeep::note_if_equal(const Examples& examples, Node& leaf, Slot coming) noexcept {
+    const auto rows = tree_.rows(leaf);
+    leaf.all_equal = rows.empty() || (leaf.all_equal && examples.same_x(rows[0], coming));
 }
 
 void Upkeep::leave(const Examples& examples, NodeId id, Slot slot) noexcept {
@@ -202,8 +206,8 @@ void Upkeep::leave(const Examples& examples, NodeId id, Slot slot) noexcept {
 
 // ---- repair -------------------------------------------------------------------------------------
 
-void Upkeep::repair(const Examples& examples, Watch& watch) {
-    for (std::size_t i = 0; i < touched_.size();) {
+void Upkeep::repair(const Examples& examples, std::size_t first, Watch& watch) {
+    for (std::size_t i = first; i < touched_.size();) {
         if (!fires(examples, touched_[i], watch)) {
             ++i;
             continue;

@@ -87,17 +87,19 @@ class Upkeep {
     };
 
     void start(std::span<const Change> changes);
-    void route(const Examples& examples, Watch& watch);
-    void route_one(const Examples& examples, Watch& watch);
+    // Changes are counted where they pass. Returns how many of the touched nodes need no repair.
+    std::size_t route(const Examples& examples, Watch& watch);
+    std::size_t route_one(const Examples& examples, Watch& watch);
+    void make_room_for_one(NodeId node, ClassId label);
     void make_room(const Examples& examples, const Touched& at);
-    void apply(const Examples& examples) noexcept;
     void undo(const Examples& examples) noexcept;
     void apply(const Examples& examples, const Change& change, const Touched& at) noexcept;
     void undo(const Examples& examples, const Change& change, const Touched& at) noexcept;
     void enter(const Examples& examples, NodeId node, Slot slot) noexcept;
+    void note_if_equal(const Examples& examples, Node& leaf, Slot coming) noexcept;
     void leave(const Examples& examples, NodeId node, Slot slot) noexcept;
 
-    void repair(const Examples& examples, Watch& watch);
+    void repair(const Examples& examples, std::size_t first, Watch& watch);
     bool fires(const Examples& examples, const Touched& at, Watch& watch);
     bool leaf_must_split(const Examples& examples, Node& leaf, std::uint32_t depth);
     bool gap_may_exceed(const Examples& examples, const Touched& at, Watch& watch);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 
 #include "avx512.hpp"
 #include "wide.hpp"
@@ -55,24 +56,64 @@ CountScores score_counts(const CountedRows& rows, float* cuts, float* within) {
 
 namespace {
 
-// How many of sixteen ascending bounds are not above a key.
-EVERTREE_WIDE inline std::size_t count_up_to(__m512i bounds, __m512i key) {
-    return static_cast<std::size_t>(_mm_popcnt_u32(_mm512_cmple_epu32_mask(bounds, key)));
-}
+// The bounds as a search by halves asks for them: after `step` answers, which have led to one of
+// 2^step ranges, for the bound in its middle. All of them stay in registers.
+class Halves {
+  public:
+    EVERTREE_WIDE explicit Halves(const std::uint32_t* bounds) {
+        alignas(64) std::uint32_t middle[kBins] = {};
+        for (std::size_t ranges = 1; ranges < kBins; ranges *= 2) {
+            const std::size_t width = kBins / ranges;
+            std::uint32_t* const own = ranges < 32 ? middle : middle + ranges;
+            for (std::size_t r = 0; r < ranges; ++r) own[r] = bounds[r * width + width / 2];
+            if (ranges < 32) few_[std::countr_zero(ranges)] = _mm512_load_si512(own);
+        }
+        for (std::size_t i = 0; i < 14; ++i) many_[i] = _mm512_load_si512(middle + 32 + 16 * i);
+    }
+    // For sixteen keys, how many of all bounds but the first are not above each.
+    EVERTREE_WIDE __m512i count_up_to(__m512i keys) const {
+        __m512i range = _mm512_setzero_si512();
+        for (int step = 0; step < 5; ++step) {
+            range = half(range, keys, _mm512_permutexvar_epi32(range, few_[step]));
+        }
+        range = half(range, keys, at32(range, 0));
+        range = half(range, keys, at64(range, 2));
+        const __mmask16 upper = _mm512_test_epi32_mask(range, _mm512_set1_epi32(64));
+        return half(range, keys, _mm512_mask_blend_epi32(upper, at64(range, 6), at64(range, 10)));
+    }
+
+  private:
+    EVERTREE_WIDE static __m512i half(__m512i range, __m512i keys, __m512i middle) {
+        const __mmask16 above = _mm512_cmple_epu32_mask(middle, keys);
+        const __m512i twice = _mm512_add_epi32(range, range);
+        return _mm512_mask_add_epi32(twice, above, twice, _mm512_set1_epi32(1));
+    }
+    EVERTREE_WIDE __m512i at32(__m512i range, int from) const {
+        return _mm512_permutex2var_epi32(many_[from], range, many_[from + 1]);
+    }
+    EVERTREE_WIDE __m512i at64(__m512i range, int from) const {
+        const __mmask16 upper = _mm512_test_epi32_mask(range, _mm512_set1_epi32(32));
+        return _mm512_mask_blend_epi32(upper, at32(range, from), at32(range, from + 2));
+    }
+
+    __m512i few_[5], many_[14];
+};
 
 EVERTREE_WIDE void find_bins_avx512(const std::uint64_t* keys, std::size_t n, const Bounds& bounds,
                                     std::uint16_t* bins) {
-    alignas(64) std::uint32_t firsts[16];  // of sixteen each
-    for (std::size_t i = 0; i < 16; ++i) firsts[i] = bounds.upper[16 * i];
-    firsts[0] = 0;
-    const __m512i all_firsts = _mm512_load_si512(firsts);
-    for (std::size_t i = 0; i < n; ++i) {
-        const __m512i key = _mm512_set1_epi32(static_cast<int>(bounds.upper_bits(keys[i])));
-        const std::size_t begin = 16 * (count_up_to(all_firsts, key) - 1);
-        const __m512i sixteen = _mm512_loadu_si512(bounds.upper + begin);
-        const std::size_t up_to = std::min(begin + count_up_to(sixteen, key), bounds.n);
-        const std::size_t bin = up_to - (up_to > 0 ? 1 : 0);
-        bins[i] = static_cast<std::uint16_t>(bin);
+    const Halves halves(bounds.upper);
+    const __m128i shift = _mm_cvtsi32_si128(bounds.shift);
+    const __m512i last = _mm512_set1_epi32(static_cast<int>(bounds.n - 1));
+    for (std::size_t i = 0; i < n; i += 16) {
+        const std::size_t count = n - i;
+        const __m512i low = _mm512_maskz_loadu_epi64(first_of_8(count), keys + i);
+        const __m512i high =
+            _mm512_maskz_loadu_epi64(first_of_8(count > 8 ? count - 8 : 0), keys + i + 8);
+        const __m512i upper_bits = _mm512_inserti64x4(
+            _mm512_castsi256_si512(_mm512_cvtepi64_epi32(_mm512_srl_epi64(low, shift))),
+            _mm512_cvtepi64_epi32(_mm512_srl_epi64(high, shift)), 1);
+        const __m512i found = _mm512_min_epu32(halves.count_up_to(upper_bits), last);
+        _mm256_mask_storeu_epi16(bins + i, first_of_16(count), _mm512_cvtepi32_epi16(found));
     }
 }
 
