@@ -195,7 +195,7 @@ bool SplitSearch::sort_bins(const Search<TwoClassCut>& search, Reaches reaches, 
     }
     watch.worked(search.segment.size());
     if (differing == 0) return false;
-    sorter_.sort({keys_.get(), n}, differing, own_tags_.get(), tag_bits_of(n), watch);
+    sorter_.sort({keys_.get(), n}, differing, {own_tags_.get(), n}, watch);
     sorter_.elements(ones_left_.get());
     return true;
 }

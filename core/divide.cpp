@@ -284,8 +284,7 @@ bool SplitSearch::to_sorted(std::uint32_t feature, const Segment& segment, Watch
         own_tags_[i] = static_cast<std::uint32_t>(i) << 1 | (columns_.tags[own[i]] & 1);
     }
     if (differing == 0) return false;
-    sorter_.sort({keys_.get(), own.size()}, differing, own_tags_.get(), tag_bits_of(own.size()),
-                 watch);
+    sorter_.sort({keys_.get(), own.size()}, differing, {own_tags_.get(), own.size()}, watch);
     OwnList& own_list = own_lists_[feature];
     own_list.first = own_list.room;
     own_list.begin = segment.begin;

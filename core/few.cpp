@@ -1,6 +1,7 @@
 #include "few.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace evertree {
 
@@ -12,12 +13,17 @@ constexpr float kDoubt = 4e-6f;
 
 bool is_counted(std::uint32_t entry) { return (entry & SplitSearch::kCounted) != 0; }
 
+std::span<const ClassCount> counts_of(const Plan& plan, std::uint32_t node) {
+    const PlannedNode& own = plan.nodes[node];
+    return {plan.counts.data() + own.counts_begin, own.counts_end - own.counts_begin};
+}
+
 }  // namespace
 
 bool FewRows::can_plan(const Columns& columns, std::span<const std::uint32_t> features,
                        std::uint32_t n_rows, std::size_t n_classes) {
     if (n_rows > wide::few::kMostRows || n_rows * features.size() > kMostElements) return false;
-    if (n_classes != 2 || !wide::few::pays()) return false;
+    if (n_classes > wide::few::kMostClasses || !wide::few::pays()) return false;
     return std::none_of(features.begin(), features.end(), [&](std::uint32_t entry) {
         const std::uint32_t feature = entry & ~SplitSearch::kCounted;
         return columns.kinds[feature] == Kind::categorical || columns.columns[feature].any_missing;
@@ -27,11 +33,11 @@ bool FewRows::can_plan(const Columns& columns, std::span<const std::uint32_t> fe
 bool FewRows::plan(Columns& columns, SplitSearch& search, const Segment& segment, PutOff put_off,
                    Plan& plan, std::uint32_t node, std::uint32_t depth, Watch& watch) {
     put_off_ = put_off;
-    const ClassCount* const counts = plan.counts.data() + plan.nodes[node].counts_begin;
-    classes_ = {counts[0].label, counts[1].label};
+    classes_.clear();
+    for (const ClassCount& c : counts_of(plan, node)) classes_.push_back(c.label);
     if (!load(columns, search, segment, watch)) return false;
     const auto n_lists = static_cast<std::uint32_t>(which_.size());
-    open_.assign(1, {node, depth, 0, segment.size(), counts[1].count, 0, n_lists, 0});
+    open_.assign(1, {node, depth, 0, segment.size(), 0, n_lists, 0});
     while (!open_.empty()) {
         const Open open = open_.back();
         open_.pop_back();
@@ -63,17 +69,22 @@ bool FewRows::load(Columns& columns, SplitSearch& search, const Segment& segment
     order_ = columns.rows.get();
     packing_ = columns.packing;
     rows_.assign(order_ + segment.begin, order_ + segment.end);
+    numbers_.resize(columns.n_classes);
+    for (std::size_t i = 0; i < classes_.size(); ++i) {
+        numbers_[classes_[i]] = static_cast<std::uint16_t>(i);
+    }
+    const int class_bits = static_cast<int>(std::bit_width(classes_.size() - 1));
     records_.clear();
     tags_.clear();
     for (const std::uint32_t row : rows_) {
-        const std::uint32_t is_one = columns.classes[row] == classes_[1] ? 1 : 0;
-        tags_.push_back(static_cast<std::uint32_t>(tags_.size()) << 1 | is_one);
+        const auto number = static_cast<std::uint32_t>(tags_.size());
+        tags_.push_back(number << class_bits | numbers_[columns.classes[row]]);
         records_.push_back(columns.records[row]);
     }
     varies_.assign(entries.size(), 1);
     if (!search.sort_few(entries,
-                         {records_.data(), tags_.data(), tag_bits_of(rows_.size()), rows_.size(),
-                          stride_, elements_[0].get(), varies_.data()},
+                         {records_.data(), Tags(tags_.data(), rows_.size(), class_bits),
+                          rows_.size(), stride_, elements_[0].get(), varies_.data()},
                          watch)) {
         return false;
     }
@@ -90,8 +101,9 @@ bool FewRows::load(Columns& columns, SplitSearch& search, const Segment& segment
 // The tags of these rows have done their work, and tell the new numbers.
 void FewRows::number_anew(Columns& columns, SplitSearch& search, const Segment& segment) {
     const std::span<const std::uint32_t> entries = search.features(segment);
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-        columns.tags[rows_[i]] = tags_[i] >> 1 | (tags_[i] & 1) * wide::few::kClassOne;
+    for (std::uint32_t i = 0; i < rows_.size(); ++i) {
+        const std::uint32_t number = numbers_[columns.classes[rows_[i]]];
+        columns.tags[rows_[i]] = i | number << wide::few::kRowBits;
     }
     for (std::size_t l = 0; l < entries.size(); ++l) {
         if (is_counted(entries[l])) continue;
@@ -112,8 +124,8 @@ void FewRows::plan_node(Open open, Plan& plan) {
         return;
     }
     const Element* const any = list(open, which_[open.lists_at]);
-    const Cut cut = best_cut(open);
-    if (!cut.found) {
+    const Cut cut = best_cut(open, counts_of(plan, open.node));
+    if (cut.left == 0) {
         plan.nodes[open.node].inseparable = true;
         return put_rows(any, open.n, plan.nodes[open.node].begin);
     }
@@ -122,12 +134,17 @@ void FewRows::plan_node(Open open, Plan& plan) {
 }
 
 // Lists without a cut are dropped for everything below.
-FewRows::Cut FewRows::best_cut(Open& open) {
+FewRows::Cut FewRows::best_cut(Open& open, std::span<const ClassCount> counts) {
     // Nodes are searched last in, first out: behind this one's lists there is nothing alive.
     const std::uint32_t from = open.lists_at, n_lists = open.n_lists;
     which_.resize(from + 2 * n_lists);
+    present_.n = 0;
+    for (const ClassCount& c : counts) {
+        present_.numbers[present_.n] = numbers_[c.label];
+        present_.counts[present_.n++] = static_cast<std::uint16_t>(c.count);
+    }
     const float best_score =
-        wide::few::score_cuts(lists(open), open.ones, scores_.get(), has_cuts_.data());
+        wide::few::score_cuts(lists(open), present_, scores_.get(), has_cuts_.data());
     const float to_reach = best_score * (1 - kDoubt);
     open.lists_at = from + n_lists;
     open.n_lists = 0;
@@ -136,6 +153,8 @@ FewRows::Cut FewRows::best_cut(Open& open) {
         if (has_cuts_[l] == 0) continue;
         const std::uint16_t own = which_[from + l];
         which_[open.lists_at + open.n_lists++] = own;
+        // What leaves nothing is not exceeded.
+        if (best.purity == best.sides * open.n) continue;
         const std::uint32_t n_cuts =
             wide::few::cuts_that_reach(scores_.get() + l * stride_, open.n, to_reach, cuts_.data());
         for (std::uint32_t c = 0; c < n_cuts; ++c) consider(best, open, own, cuts_[c] + 1u);
@@ -143,15 +162,29 @@ FewRows::Cut FewRows::best_cut(Open& open) {
     return best;
 }
 
-// Exactly: what is compared is excess^2 / (left * right), and all of it fits.
+// Exactly, and all of it fits.
 void FewRows::consider(Cut& best, const Open& open, std::uint32_t of_list,
                        std::uint32_t left) const {
-    const std::uint32_t ones_left = wide::few::count_ones(list(open, of_list), left);
-    const std::int64_t excess = std::int64_t{ones_left} * open.n - std::int64_t{open.ones} * left;
-    const std::int64_t sides = std::int64_t{left} * (open.n - left);
-    const std::int64_t best_sides = std::int64_t{best.left} * (open.n - best.left);
-    if (best.found && excess * excess * best_sides <= best.excess * best.excess * sides) return;
-    best = {of_list, left, ones_left, excess, true};
+    const std::uint64_t right = open.n - left;
+    const Counts counts_left = count_left(list(open, of_list), left);
+    std::uint64_t squares_left = 0, squares_right = 0;
+    for (std::size_t c = 0; c < present_.n; ++c) {
+        const std::uint64_t on_left = counts_left[c], on_right = present_.counts[c] - on_left;
+        squares_left += on_left * on_left;
+        squares_right += on_right * on_right;
+    }
+    const std::uint64_t purity = squares_left * right + squares_right * left, sides = left * right;
+    if (purity * best.sides > best.purity * sides) best = {of_list, left, purity, sides};
+}
+
+FewRows::Counts FewRows::count_left(const Element* elements, std::uint32_t left) const {
+    Counts counts;
+    counts[0] = left;
+    for (std::size_t c = 1; c < present_.n; ++c) {
+        counts[c] = wide::few::count_class(elements, left, present_.numbers[c]);
+        counts[0] -= counts[c];
+    }
+    return counts;
 }
 
 Split FewRows::split_at(const Open& open, const Cut& cut) const {
@@ -168,8 +201,10 @@ void FewRows::plan_children(const Open& open, const Cut& cut, Plan& plan) {
     const auto left = static_cast<std::uint32_t>(plan.nodes.size());
     const std::uint32_t begin = plan.nodes[open.node].begin, n_right = open.n - cut.left;
     plan.nodes[open.node].left = left;
-    plan_child(plan, begin, cut.left, cut.ones_left);
-    plan_child(plan, begin + cut.left, n_right, open.ones - cut.ones_left);
+    const Counts counts_left = count_left(list(open, cut.list), cut.left);
+    plan_child(plan, begin, [&](std::size_t c) { return counts_left[c]; });
+    plan_child(plan, begin + cut.left,
+               [&](std::size_t c) { return present_.counts[c] - counts_left[c]; });
     const Sides sides{plan.nodes[left].tally, plan.nodes[left + 1].tally};
     plan.nodes[open.node].floor = mass(sides);
     const Element* const elements = list(open, cut.list);
@@ -180,16 +215,20 @@ void FewRows::plan_children(const Open& open, const Cut& cut, Plan& plan) {
     if (search_left || search_right) divide(open, cut, search_left, search_right, left);
 }
 
-void FewRows::plan_child(Plan& plan, std::uint32_t begin, std::uint32_t n,
-                         std::uint32_t ones) const {
+template <typename CountOf>
+void FewRows::plan_child(Plan& plan, std::uint32_t begin, CountOf count_of) const {
     PlannedNode& child = plan.nodes.emplace_back();
-    child.tally = {n, std::uint64_t{ones} * ones + std::uint64_t{n - ones} * (n - ones)};
-    child.begin = begin;
-    child.end = begin + n;
     child.counts_begin = static_cast<std::uint32_t>(plan.counts.size());
-    if (ones < n) plan.counts.push_back({classes_[0], n - ones});
-    if (ones > 0) plan.counts.push_back({classes_[1], ones});
+    for (std::size_t c = 0; c < present_.n; ++c) {
+        const std::uint32_t count = count_of(c);
+        if (count == 0) continue;
+        plan.counts.push_back({classes_[present_.numbers[c]], count});
+        child.tally.size += count;
+        child.tally.squares += std::uint64_t{count} * count;
+    }
     child.counts_end = static_cast<std::uint32_t>(plan.counts.size());
+    child.begin = begin;
+    child.end = begin + static_cast<std::uint32_t>(child.tally.size);
 }
 
 // Whether there is anything to be searched in a child, whose rows are these, and now.
@@ -209,10 +248,8 @@ void FewRows::divide(const Open& open, const Cut& cut, bool search_left, bool se
     left.depth = right.depth = open.depth + 1;
     left.node = left_node;
     left.n = cut.left;
-    left.ones = cut.ones_left;
     right.node = left_node + 1;
     right.n = open.n - cut.left;
-    right.ones = open.ones - cut.ones_left;
     if (search_left) right.begin = open.begin + cut.left;
     Element* const to = elements_[left.place].get();
     wide::few::divide(

@@ -97,7 +97,7 @@ bool SplitSearch::sort_few(std::span<const std::uint32_t> features, const FewLis
              any_missing |= keys.any_missing;
              lists.varies[list_of_[feature]] = keys.differing != 0 ? 1 : 0;
              if (keys.differing == 0) return;
-             sorter_.sort(keys.of_row, keys.differing, lists.tags, lists.tag_bits, watch);
+             sorter_.sort(keys.of_row, keys.differing, lists.tags, watch);
              sorter_.elements(lists.first + list_of_[feature] * lists.stride);
          });
     return !any_missing;
@@ -137,7 +137,7 @@ void SplitSearch::load(const RowSet& rows, std::size_t begin, std::size_t end, W
 }
 
 void SplitSearch::sort(std::uint32_t feature, const Keys& keys, Watch& watch) {
-    sorter_.sort(keys.of_row, keys.differing, columns_.tags.get(), tag_bits_of(columns_.n), watch);
+    sorter_.sort(keys.of_row, keys.differing, {columns_.tags.get(), columns_.n}, watch);
     sorter_.elements(columns_.elements(feature));
     if (columns_.times != nullptr) {
         columns_.repeat(columns_.elements(feature), columns_.n, columns_.n_all);
@@ -158,7 +158,7 @@ void SplitSearch::bin(std::uint32_t feature, const Keys& all, Watch& watch) {
         differing |= some[i] ^ some[0];
     }
     if (differing != 0) {
-        sorter_.sort(some, differing, own_tags_.get(), tag_bits_of(n_some), watch);
+        sorter_.sort(some, differing, {own_tags_.get(), n_some}, watch);
         sorter_.elements(cuts_.get());
         sorted_keys_.resize(n_some);
         for (std::size_t i = 0; i < n_some; ++i) sorted_keys_[i] = some[cuts_[i] & kRow];

@@ -134,8 +134,8 @@ void radix_sort(Words words, Words spare, std::size_t n, int first_bit, Watch& w
 
 }  // namespace
 
-void Sorter::sort(std::span<const std::uint64_t> keys, std::uint64_t differing,
-                  const std::uint32_t* tags, int tag_bits, Watch& watch) {
+void Sorter::sort(std::span<const std::uint64_t> keys, std::uint64_t differing, const Tags& tags,
+                  Watch& watch) {
     const std::size_t n = keys.size();
     // Runs of equal length may need a few words more than there are rows.
     const std::size_t n_words = n + std::min(n, kRadixFrom);
@@ -149,19 +149,22 @@ void Sorter::sort(std::span<const std::uint64_t> keys, std::uint64_t differing,
         capacity_ = wanted;
     }
     keys_ = keys;
-    tag_mask_ = (std::uint64_t{1} << tag_bits) - 1;
+    tag_mask_ = (std::uint64_t{1} << tags.bits) - 1;
+    class_bits_ = tags.class_bits;
     const int shared = std::countl_zero(differing);
     const int low = std::countr_zero(differing) + shared;  // below this bit the words are equal
-    all_bits_fit_ = low >= tag_bits;
-    narrow_ = low >= 32 + tag_bits && sort_narrow(tags, shared);
+    all_bits_fit_ = low >= tags.bits;
+    narrow_ = low >= 32 + tags.bits && sort_narrow(tags.of_key, shared);
     if (narrow_) return watch.worked(n);
-    for (std::size_t i = 0; i < n; ++i) words_[i] = ((keys[i] << shared) & ~tag_mask_) | tags[i];
+    for (std::size_t i = 0; i < n; ++i) {
+        words_[i] = ((keys[i] << shared) & ~tag_mask_) | tags.of_key[i];
+    }
     if (wide::sort(words_.get(), spare_.get(), n, tag_mask_)) {
         watch.worked(n);
     } else if (n < kRadixFrom) {
         merge_sort(words_.get(), spare_.get(), n);
     } else {
-        radix_sort(words_.get(), spare_.get(), n, std::max(low, tag_bits), watch);
+        radix_sort(words_.get(), spare_.get(), n, std::max(low, tags.bits), watch);
     }
     if (!all_bits_fit_) settle_by_keys();
 }
@@ -205,9 +208,9 @@ void Sorter::elements(Element* out) const {
     const std::size_t n = keys_.size();
     if (narrow_) {
         const auto tag_mask = static_cast<std::uint32_t>(tag_mask_);
-        return wide::to_elements(narrow_words_.get(), n, tag_mask, out);
+        return wide::to_elements(narrow_words_.get(), n, tag_mask, class_bits_, out);
     }
-    wide::to_elements(words_.get(), n, tag_mask_, out);
+    wide::to_elements(words_.get(), n, tag_mask_, class_bits_, out);
     if (all_bits_fit_) return;
     for (std::size_t i = 1; i < n; ++i) {
         const bool seems_equal = (out[i] & new_value) == 0;

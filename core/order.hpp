@@ -29,24 +29,33 @@ inline double value_of_key(std::uint64_t key) {
     return std::bit_cast<double>((key & sign) != 0 ? key & ~sign : ~key);
 }
 
-// The bits of a tag that is one of n rows and, in its lowest bit, a class.
-inline int tag_bits_of(std::size_t n) { return static_cast<int>(std::bit_width(2 * n - 1)); }
+// What is sorted with the keys: for each one of n rows and, in the lowest bits, its class.
+struct Tags {
+    const std::uint32_t* of_key;
+    int class_bits, bits;
+
+    Tags(const std::uint32_t* tags, std::size_t n, int bits_of_class = 1)
+        : of_key(tags),
+          class_bits(bits_of_class),
+          bits(static_cast<int>(std::bit_width((n << bits_of_class) - 1))) {}
+};
 
 class Sorter {
   public:
-    // `differing` has (at least) the bits in which any two keys differ; not zero. `tags` go with
-    // the keys; they are different, and below 2^tag_bits. The order among equal keys is not
-    // specified.
-    void sort(std::span<const std::uint64_t> keys, std::uint64_t differing,
-              const std::uint32_t* tags, int tag_bits, Watch& watch);
-    // What was sorted as elements; a tag is a row and, in its lowest bit, a class. Where the bits
-    // of the keys did not all fit, the row must be the key's place.
+    // `differing` has (at least) the bits in which any two keys differ; not zero. All tags are
+    // different. The order among equal keys is not specified.
+    void sort(std::span<const std::uint64_t> keys, std::uint64_t differing, const Tags& tags,
+              Watch& watch);
+    // What was sorted as elements. Where the bits of the keys did not all fit, the row must be the
+    // key's place.
     template <typename Element>
     void elements(Element* out) const;
     void release();
 
   private:
-    std::uint64_t key_of(std::uint64_t word) const { return keys_[(word & tag_mask_) >> 1]; }
+    std::uint64_t key_of(std::uint64_t word) const {
+        return keys_[(word & tag_mask_) >> class_bits_];
+    }
     bool sort_narrow(const std::uint32_t* tags, int shared);
     void settle_by_keys();
 
@@ -56,6 +65,7 @@ class Sorter {
     bool narrow_ = false;
     std::span<const std::uint64_t> keys_;
     std::uint64_t tag_mask_ = 0;
+    int class_bits_ = 1;
     bool all_bits_fit_ = true;
 };
 

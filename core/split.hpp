@@ -144,8 +144,7 @@ class SplitSearch {
     // one for each feature: whether it varies, and its elements. False if a value is missing.
     struct FewLists {
         const std::byte* const* records;
-        const std::uint32_t* tags;
-        int tag_bits;
+        Tags tags;
         std::size_t n, stride;
         wide::few::Element* first;
         std::uint8_t* varies;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <optional>
 
 #include "avx512.hpp"
@@ -29,20 +30,36 @@ constexpr Inverses kInverse;
 // The way of many rows is faster where there is nothing but this: it is here to be compared with.
 namespace plain {
 
-float score_cuts(const Lists& lists, std::uint32_t ones, float* scores, std::uint8_t* has_cuts) {
-    const float* const of_left = kInverse.to.data();
-    const float* const of_right = kInverse.back.data() + (kMostRows - lists.n);
+float score(std::uint32_t n, const Classes& classes, const std::uint32_t* counts_left,
+            std::uint32_t left) {
+    const float of_left = kInverse.to[left], of_right = kInverse.to[n - left];
+    if (classes.n == 2) {
+        const auto n_ones = static_cast<std::int32_t>(counts_left[classes.numbers[1]] * n);
+        const auto even = static_cast<std::int32_t>(classes.counts[1] * left);
+        const auto excess = static_cast<float>(n_ones - even);
+        return excess * excess * (of_left * of_right);
+    }
+    std::uint32_t squares_left = 0, squares_right = 0;
+    for (std::size_t c = 0; c < classes.n; ++c) {
+        const std::uint32_t own = counts_left[classes.numbers[c]], others = classes.counts[c] - own;
+        squares_left += own * own;
+        squares_right += others * others;
+    }
+    return static_cast<float>(squares_left) * of_left +
+           static_cast<float>(squares_right) * of_right;
+}
+
+float score_cuts(const Lists& lists, const Classes& classes, float* scores,
+                 std::uint8_t* has_cuts) {
     float best = -1.0f;
     for (std::size_t l = 0; l < lists.n_lists; ++l) {
         const Element* const list = lists.list(l);
         float* const own = scores + l * lists.stride;
-        std::uint32_t ones_left = 0, any_new = 0;
+        std::uint32_t counts_left[kMostClasses] = {}, any_new = 0;
         for (std::uint32_t left = 1; left < lists.n; ++left) {
-            ones_left += (list[left - 1] & kClassOne) != 0 ? 1 : 0;
-            const auto n_ones = static_cast<std::int32_t>(ones_left * lists.n);
-            const auto excess = static_cast<float>(n_ones - static_cast<std::int32_t>(ones * left));
-            const float score = excess * excess * (of_left[left] * of_right[left]);
-            own[left - 1] = (list[left] & kNewValue) != 0 ? score : -1.0f;
+            ++counts_left[(list[left - 1] & kClass) >> kRowBits];
+            const bool is_cut = (list[left] & kNewValue) != 0;
+            own[left - 1] = is_cut ? score(lists.n, classes, counts_left, left) : -1.0f;
             any_new |= list[left] & kNewValue;
             best = std::max(best, own[left - 1]);
         }
@@ -61,9 +78,9 @@ std::uint32_t cuts_that_reach(const float* scores, std::uint32_t n, float score,
     return count;
 }
 
-std::uint32_t count_ones(const Element* list, std::uint32_t n) {
+std::uint32_t count_class(const Element* list, std::uint32_t n, Element number) {
     std::uint32_t count = 0;
-    for (std::uint32_t i = 0; i < n; ++i) count += (list[i] & kClassOne) != 0 ? 1 : 0;
+    for (std::uint32_t i = 0; i < n; ++i) count += (list[i] & kClass) >> kRowBits == number ? 1 : 0;
     return count;
 }
 
@@ -92,7 +109,22 @@ void divide(const Lists& lists, const std::uint64_t* goes_left, const Sides& to)
 
 namespace {
 
-// What sixteen cuts have in common in all lists.
+// The elements that are of a class, of 32.
+EVERTREE_WIDE inline std::uint32_t are_of(__m512i elements, Element number) {
+    return _mm512_cmpeq_epi16_mask(
+        _mm512_and_si512(elements, _mm512_set1_epi16(static_cast<short>(kClass))),
+        _mm512_set1_epi16(static_cast<short>(number << kRowBits)));
+}
+
+// One by the rows on the left, and on the right, of sixteen cuts.
+EVERTREE_WIDE inline __m512 of_left(std::uint32_t first, __mmask16 lanes) {
+    return _mm512_maskz_loadu_ps(lanes, kInverse.to.data() + first + 1);
+}
+EVERTREE_WIDE inline __m512 of_right(std::uint32_t n, std::uint32_t first, __mmask16 lanes) {
+    return _mm512_maskz_loadu_ps(lanes, kInverse.back.data() + (kMostRows - n) + first + 1);
+}
+
+// What sixteen cuts have in common in all lists of two classes.
 struct Cuts {
     __m512 ones_if_even;  // n * (ones on the left, if they were spread evenly)
     __m512 weight;        // 1 / (left * right)
@@ -104,10 +136,7 @@ struct Cuts {
         const __m512i left = _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(first)), lane);
         ones_if_even =
             _mm512_mul_ps(_mm512_cvtepi32_ps(left), _mm512_set1_ps(static_cast<float>(ones)));
-        const float* const of_left = kInverse.to.data() + first + 1;
-        const float* const of_right = kInverse.back.data() + (kMostRows - n) + first + 1;
-        weight = _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, of_left),
-                               _mm512_maskz_loadu_ps(lanes, of_right));
+        weight = _mm512_mul_ps(of_left(first, lanes), of_right(n, first, lanes));
     }
     EVERTREE_WIDE __m512 scores(__m512i ones_left, __m512 n, __mmask16 is_cut) const {
         const __m512 excess = _mm512_fmsub_ps(_mm512_cvtepi32_ps(ones_left), n, ones_if_even);
@@ -131,8 +160,10 @@ struct Block {
 
 class Scoring {
   public:
-    EVERTREE_WIDE Scoring(const Lists& lists, float* scores, std::uint8_t* has_cuts)
+    EVERTREE_WIDE Scoring(const Lists& lists, const Classes& classes, float* scores,
+                          std::uint8_t* has_cuts)
         : lists_(lists),
+          one_bit_(shift_of_ones(classes)),
           scores_(scores),
           has_cuts_(has_cuts),
           n_(_mm512_set1_ps(static_cast<float>(lists.n))),
@@ -143,7 +174,7 @@ class Scoring {
     EVERTREE_WIDE std::uint32_t score(std::size_t l, const Block& block, std::uint32_t before) {
         const Element* const list = lists_.list(l) + block.first;
         const __m512i here = _mm512_loadu_si512(list), next = _mm512_loadu_si512(list + 1);
-        const std::uint32_t is_one = _mm512_movepi16_mask(_mm512_slli_epi16(here, 1));
+        const std::uint32_t is_one = _mm512_movepi16_mask(_mm512_sllv_epi16(here, one_bit_));
         const std::uint32_t is_cut =
             _mm512_movepi16_mask(next) & first_of_32(lists_.n - 1 - block.first);
         has_cuts_[l] |= static_cast<std::uint8_t>(is_cut != 0);
@@ -168,15 +199,23 @@ class Scoring {
         best_ = _mm512_max_ps(best_, scores);
     }
 
+    // Of the bits in which the two numbers differ, the highest one is set in the larger.
+    EVERTREE_WIDE static __m512i shift_of_ones(const Classes& classes) {
+        const std::uint32_t differing = classes.numbers[0] ^ classes.numbers[1];
+        return _mm512_set1_epi16(static_cast<short>(16 - kRowBits - std::bit_width(differing)));
+    }
+
     const Lists& lists_;
+    __m512i one_bit_;  // by how much it is to be shifted to be the first
     float* scores_;
     std::uint8_t* has_cuts_;
     __m512 n_, best_;
 };
 
-EVERTREE_WIDE float score_cuts_avx512(const Lists& lists, std::uint32_t ones, float* scores,
-                                      std::uint8_t* has_cuts) {
-    Scoring scoring(lists, scores, has_cuts);
+EVERTREE_WIDE float score_two_avx512(const Lists& lists, const Classes& classes, float* scores,
+                                     std::uint8_t* has_cuts) {
+    const std::uint32_t ones = classes.counts[1];
+    Scoring scoring(lists, classes, scores, has_cuts);
     // Some lists at a time: a block is worked out once for all of them.
     std::array<std::uint32_t, 8> before;
     for (std::size_t begin = 0; begin < lists.n_lists; begin += before.size()) {
@@ -188,6 +227,90 @@ EVERTREE_WIDE float score_cuts_avx512(const Lists& lists, std::uint32_t ones, fl
                 before[i] = scoring.score(begin + i, block, before[i]);
             }
         }
+    }
+    return scoring.best();
+}
+
+// Squares of the counts of all classes, on both sides of sixteen cuts; whole numbers all the way.
+struct Squares {
+    __m512 left, both;  // and the products of the counts on the left and of all
+
+    EVERTREE_WIDE Squares() : left(_mm512_setzero_ps()), both(left) {}
+    EVERTREE_WIDE void add(__m512i count_left, __m512 count) {
+        const __m512 own = _mm512_cvtepi32_ps(count_left);
+        left = _mm512_fmadd_ps(own, own, left);
+        both = _mm512_fmadd_ps(own, count, both);
+    }
+    // The sum of (count - count_left)^2, given that of count^2.
+    EVERTREE_WIDE __m512 right(__m512 all) const {
+        return _mm512_add_ps(_mm512_sub_ps(all, _mm512_add_ps(both, both)), left);
+    }
+};
+
+class ManyScoring {
+  public:
+    EVERTREE_WIDE explicit ManyScoring(const Lists& lists, const Classes& classes)
+        : n_(lists.n), classes_(classes), best_(_mm512_set1_ps(-1.0f)) {
+        float squares = 0;
+        for (std::size_t c = 0; c < classes.n; ++c) {
+            counts_[c] = classes.counts[c];
+            squares += counts_[c] * counts_[c];
+        }
+        all_ = _mm512_set1_ps(squares);
+    }
+    // Whether there is any cut.
+    EVERTREE_WIDE bool score(const Element* list, float* scores) {
+        std::uint32_t before[kMostClasses] = {}, any_cut = 0;
+        for (std::uint32_t first = 0; first + 1 < n_; first += kLanes) {
+            const __m512i here = _mm512_loadu_si512(list + first);
+            const __m512i next = _mm512_loadu_si512(list + first + 1);
+            const std::uint32_t is_cut = _mm512_movepi16_mask(next) & first_of_32(n_ - 1 - first);
+            Squares low, high;
+            for (std::size_t c = 0; c < classes_.n; ++c) {
+                const std::uint32_t own = are_of(here, classes_.numbers[c]);
+                const __m512i all = _mm512_set1_epi32(static_cast<int>(own));
+                const __m512i so_far = _mm512_set1_epi32(static_cast<int>(before[c]));
+                const __m512 count = _mm512_set1_ps(counts_[c]);
+                low.add(counted(so_far, all, 0), count);
+                high.add(counted(so_far, all, 16), count);
+                before[c] += static_cast<std::uint32_t>(_mm_popcnt_u32(own));
+            }
+            keep(low, first, is_cut, scores);
+            if (n_ - 1 - first > 16) keep(high, first + 16, is_cut >> 16, scores);
+            any_cut |= is_cut;
+        }
+        return any_cut != 0;
+    }
+    EVERTREE_WIDE float best() const { return _mm512_reduce_max_ps(best_); }
+
+  private:
+    EVERTREE_WIDE static __m512i counted(__m512i before, __m512i own, int first_lane) {
+        return _mm512_add_epi32(before,
+                                _mm512_popcnt_epi32(_mm512_and_si512(own, up_to_lane(first_lane))));
+    }
+    EVERTREE_WIDE void keep(const Squares& squares, std::uint32_t first, std::uint32_t is_cut,
+                            float* scores) {
+        const __mmask16 lanes = first_of_16(n_ - 1 - first);
+        const __m512 of_both =
+            _mm512_fmadd_ps(squares.left, of_left(first, lanes),
+                            _mm512_mul_ps(squares.right(all_), of_right(n_, first, lanes)));
+        const __m512 score =
+            _mm512_mask_mov_ps(_mm512_set1_ps(-1.0f), static_cast<__mmask16>(is_cut), of_both);
+        _mm512_storeu_ps(scores + first, score);
+        best_ = _mm512_max_ps(best_, score);
+    }
+
+    std::uint32_t n_;
+    const Classes& classes_;
+    float counts_[kMostClasses];
+    __m512 all_, best_;
+};
+
+EVERTREE_WIDE float score_many_avx512(const Lists& lists, const Classes& classes, float* scores,
+                                      std::uint8_t* has_cuts) {
+    ManyScoring scoring(lists, classes);
+    for (std::size_t l = 0; l < lists.n_lists; ++l) {
+        has_cuts[l] = scoring.score(lists.list(l), scores + l * lists.stride) ? 1 : 0;
     }
     return scoring.best();
 }
@@ -206,12 +329,12 @@ EVERTREE_WIDE std::uint32_t cuts_that_reach_avx512(const float* scores, std::uin
     return count;
 }
 
-EVERTREE_WIDE std::uint32_t count_ones_avx512(const Element* list, std::uint32_t n) {
+EVERTREE_WIDE std::uint32_t count_class_avx512(const Element* list, std::uint32_t n,
+                                               Element number) {
     std::uint32_t count = 0;
     for (std::uint32_t i = 0; i < n; i += kLanes) {
-        const __m512i some = _mm512_loadu_si512(list + i);
-        const std::uint32_t is_one = _mm512_movepi16_mask(_mm512_slli_epi16(some, 1));
-        count += static_cast<std::uint32_t>(_mm_popcnt_u32(is_one & first_of_32(n - i)));
+        const std::uint32_t own = are_of(_mm512_loadu_si512(list + i), number);
+        count += static_cast<std::uint32_t>(_mm_popcnt_u32(own & first_of_32(n - i)));
     }
     return count;
 }
@@ -301,11 +424,15 @@ bool pays() {
 
 void use(std::optional<bool> use) { is_wanted = use; }
 
-float score_cuts(const Lists& lists, std::uint32_t ones, float* scores, std::uint8_t* has_cuts) {
+float score_cuts(const Lists& lists, const Classes& classes, float* scores,
+                 std::uint8_t* has_cuts) {
 #ifdef EVERTREE_AVX512
-    if (has_avx512) return score_cuts_avx512(lists, ones, scores, has_cuts);
+    if (has_avx512) {
+        return (classes.n == 2 ? score_two_avx512 : score_many_avx512)(lists, classes, scores,
+                                                                       has_cuts);
+    }
 #endif
-    return plain::score_cuts(lists, ones, scores, has_cuts);
+    return plain::score_cuts(lists, classes, scores, has_cuts);
 }
 
 std::uint32_t cuts_that_reach(const float* scores, std::uint32_t n, float score,
@@ -316,11 +443,11 @@ std::uint32_t cuts_that_reach(const float* scores, std::uint32_t n, float score,
     return plain::cuts_that_reach(scores, n, score, cuts);
 }
 
-std::uint32_t count_ones(const Element* list, std::uint32_t n) {
+std::uint32_t count_class(const Element* list, std::uint32_t n, Element number) {
 #ifdef EVERTREE_AVX512
-    if (has_avx512) return count_ones_avx512(list, n);
+    if (has_avx512) return count_class_avx512(list, n, number);
 #endif
-    return plain::count_ones(list, n);
+    return plain::count_class(list, n, number);
 }
 
 void divide(const Lists& lists, const std::uint64_t* goes_left, [[maybe_unused]] std::size_t n_rows,

@@ -20,7 +20,7 @@ struct Bits<std::uint32_t> {
 template <>
 struct Bits<few::Element> {
     static constexpr std::uint32_t kNew = few::kNewValue;
-    static constexpr int kClassShift = 14;
+    static constexpr int kClassShift = few::kRowBits;
 };
 
 }  // namespace
@@ -28,12 +28,15 @@ struct Bits<few::Element> {
 namespace plain {
 
 template <typename Word, typename Element>
-void to_elements(const Word* words, std::size_t n, Word low_bits, Element* elements) {
+void to_elements(const Word* words, std::size_t n, Word low_bits, int class_bits,
+                 Element* elements) {
+    const Word class_mask = (Word{1} << class_bits) - 1;
     Word before = ~words[0];
     for (std::size_t i = 0; i < n; ++i) {
         const Word word = words[i], low = word & low_bits;
         const bool is_new = ((word ^ before) & ~low_bits) != 0;
-        elements[i] = static_cast<Element>((low >> 1) | (low & 1) << Bits<Element>::kClassShift |
+        elements[i] = static_cast<Element>(low >> class_bits |
+                                           (low & class_mask) << Bits<Element>::kClassShift |
                                            (is_new ? Bits<Element>::kNew : 0));
         before = word;
     }
@@ -311,9 +314,11 @@ EVERTREE_WIDE inline void store(few::Element* to, __mmask16 lanes, __m512i wide_
 
 template <typename Element>
 EVERTREE_WIDE void to_elements_avx512(const std::uint64_t* words, std::size_t n,
-                                      std::uint64_t low_bits, Element* elements) {
+                                      std::uint64_t low_bits, int class_bits, Element* elements) {
     const __m512i low = _mm512_set1_epi64(static_cast<long long>(low_bits));
-    const __m512i is_new = _mm512_set1_epi64(Bits<Element>::kNew), one = _mm512_set1_epi64(1);
+    const __m512i is_new = _mm512_set1_epi64(Bits<Element>::kNew);
+    const __m512i class_mask = _mm512_set1_epi64((1LL << class_bits) - 1);
+    const __m512i shift = _mm512_set1_epi64(class_bits);
     std::uint64_t before = ~words[0];
     for (std::size_t i = 0; i < n; i += 8) {
         const __mmask8 lanes = first_of_8(n - i);
@@ -324,8 +329,8 @@ EVERTREE_WIDE void to_elements_avx512(const std::uint64_t* words, std::size_t n,
                                                           _mm512_andnot_si512(low, previous));
         const __m512i here_low = _mm512_and_si512(here, low);
         const __m512i own = _mm512_or_si512(
-            _mm512_srli_epi64(here_low, 1),
-            _mm512_slli_epi64(_mm512_and_si512(here_low, one), Bits<Element>::kClassShift));
+            _mm512_srlv_epi64(here_low, shift),
+            _mm512_slli_epi64(_mm512_and_si512(here_low, class_mask), Bits<Element>::kClassShift));
         store(elements + i, lanes, _mm512_mask_or_epi64(own, differs, own, is_new));
         before = words[std::min(i + 7, n - 1)];
     }
@@ -334,10 +339,11 @@ EVERTREE_WIDE void to_elements_avx512(const std::uint64_t* words, std::size_t n,
 
 template <typename Element>
 EVERTREE_WIDE void to_elements_avx512(const std::uint32_t* words, std::size_t n,
-                                      std::uint32_t low_bits, Element* elements) {
+                                      std::uint32_t low_bits, int class_bits, Element* elements) {
     const __m512i low = _mm512_set1_epi32(static_cast<int>(low_bits));
     const __m512i is_new = _mm512_set1_epi32(static_cast<int>(Bits<Element>::kNew));
-    const __m512i one = _mm512_set1_epi32(1);
+    const __m512i class_mask = _mm512_set1_epi32((1 << class_bits) - 1);
+    const __m512i shift = _mm512_set1_epi32(class_bits);
     std::uint32_t before = ~words[0];
     for (std::size_t i = 0; i < n; i += 16) {
         const __mmask16 lanes = first_of_16(n - i);
@@ -348,8 +354,8 @@ EVERTREE_WIDE void to_elements_avx512(const std::uint32_t* words, std::size_t n,
                                                            _mm512_andnot_si512(low, previous));
         const __m512i here_low = _mm512_and_si512(here, low);
         const __m512i own = _mm512_or_si512(
-            _mm512_srli_epi32(here_low, 1),
-            _mm512_slli_epi32(_mm512_and_si512(here_low, one), Bits<Element>::kClassShift));
+            _mm512_srlv_epi32(here_low, shift),
+            _mm512_slli_epi32(_mm512_and_si512(here_low, class_mask), Bits<Element>::kClassShift));
         store(elements + i, lanes, _mm512_mask_or_epi32(own, differs, own, is_new));
         before = words[std::min(i + 15, n - 1)];
     }
@@ -381,16 +387,17 @@ bool sort(std::uint32_t* words, std::uint32_t* spare, std::size_t n, std::uint32
 }
 
 template <typename Word, typename Element>
-void to_elements(const Word* words, std::size_t n, Word low_bits, Element* elements) {
+void to_elements(const Word* words, std::size_t n, Word low_bits, int class_bits,
+                 Element* elements) {
 #ifdef EVERTREE_AVX512
-    if (has_avx512) return to_elements_avx512(words, n, low_bits, elements);
+    if (has_avx512) return to_elements_avx512(words, n, low_bits, class_bits, elements);
 #endif
-    plain::to_elements(words, n, low_bits, elements);
+    plain::to_elements(words, n, low_bits, class_bits, elements);
 }
 
-template void to_elements(const std::uint64_t*, std::size_t, std::uint64_t, std::uint32_t*);
-template void to_elements(const std::uint32_t*, std::size_t, std::uint32_t, std::uint32_t*);
-template void to_elements(const std::uint64_t*, std::size_t, std::uint64_t, few::Element*);
-template void to_elements(const std::uint32_t*, std::size_t, std::uint32_t, few::Element*);
+template void to_elements(const std::uint64_t*, std::size_t, std::uint64_t, int, std::uint32_t*);
+template void to_elements(const std::uint32_t*, std::size_t, std::uint32_t, int, std::uint32_t*);
+template void to_elements(const std::uint64_t*, std::size_t, std::uint64_t, int, few::Element*);
+template void to_elements(const std::uint32_t*, std::size_t, std::uint32_t, int, few::Element*);
 
 }  // namespace evertree::wide

@@ -93,10 +93,11 @@ void find_places(const Lists& lists, const std::uint32_t* rows, std::size_t n, s
 // false if only the plain way is there.
 bool sort(std::uint64_t* words, std::uint64_t* spare, std::size_t n, std::uint64_t low_bits);
 bool sort(std::uint32_t* words, std::uint32_t* spare, std::size_t n, std::uint32_t low_bits);
-// Words whose lower bits are a row and its class, as elements. A value is new where the bits above
-// differ from those of the word before.
+// Words whose lower bits are a row and, below it, its class, as elements. A value is new where the
+// bits above differ from those of the word before.
 template <typename Word, typename Element>
-void to_elements(const Word* words, std::size_t n, Word low_bits, Element* elements);
+void to_elements(const Word* words, std::size_t n, Word low_bits, int class_bits,
+                 Element* elements);
 
 // ---- cuts.cpp -----------------------------------------------------------------------------------
 
@@ -180,13 +181,16 @@ std::uint32_t divide_rows(const std::uint8_t* goes_left, std::uint32_t* spare, s
 void divide_elements(const std::uint8_t* goes_left, std::uint32_t* spare, std::uint32_t* list,
                      std::uint32_t n);
 
-// ---- few.cpp: few rows of two classes -----------------------------------------------------------
+// ---- few.cpp: few rows of few classes -----------------------------------------------------------
 
-// An element of a sorted feature again, in half the space: its row's flag fits a register.
+// An element of a sorted feature again, in half the space, with the number of its row's class
+// between its row, whose flag fits a register, and the bit that says whether its value is new.
 namespace few {
 using Element = std::uint16_t;
-inline constexpr Element kNewValue = 1 << 15, kClassOne = 1 << 14, kRow = (1 << 11) - 1;
-inline constexpr std::size_t kMostRows = kRow + 1;
+inline constexpr int kRowBits = 11, kClassBits = 4;
+inline constexpr Element kNewValue = 1 << 15, kRow = (1 << kRowBits) - 1;
+inline constexpr Element kClass = kNewValue - 1 - kRow;
+inline constexpr std::size_t kMostRows = kRow + 1, kMostClasses = 1 << kClassBits;
 inline constexpr std::size_t kLanes = 32;  // elements that may be read or written behind the end
 
 // Some of many lists, which are `stride` elements apart: the part from `begin` on, of n elements.
@@ -199,15 +203,22 @@ struct Lists {
 
     Element* list(std::size_t i) const { return first + which[i] * stride + begin; }
 };
+// The classes that occur, two or more: their numbers, and how many rows have each.
+struct Classes {
+    std::size_t n = 0;
+    Element numbers[kMostClasses], counts[kMostClasses];
+};
 // The rough score of each cut, one list after the other, a stride apart; negative where it is not
-// between different values. It is (ones_left * n - ones * left)^2 / (left * right), within 1e-6 of
-// itself. The best of all, and for each list whether it has any cut.
-float score_cuts(const Lists& lists, std::uint32_t ones, float* scores, std::uint8_t* has_cuts);
+// between different values. It is within 1e-6 of
+//     (ones_left * n - ones * left)^2 / (left * right)   with two classes, one of them the ones,
+//     squares_left / left + squares_right / right        with more: of their counts.
+// The best of all, and for each list whether it has any cut.
+float score_cuts(const Lists& lists, const Classes& classes, float* scores, std::uint8_t* has_cuts);
 // The cuts of one list that reach a score, in order: how many, and where.
 std::uint32_t cuts_that_reach(const float* scores, std::uint32_t n, float score,
                               std::uint16_t* cuts);
-// How many of the first elements are of class one.
-std::uint32_t count_ones(const Element* list, std::uint32_t n);
+// How many of the first elements are of a class.
+std::uint32_t count_class(const Element* list, std::uint32_t n, Element number);
 
 // Divides lists stably into others; a side that is not wanted has no place.
 struct Sides {

@@ -254,6 +254,38 @@ void exact_comparison() {
     std::printf("exact_comparison: %ld ties\n", ties);
 }
 
+// Whether keys come out in order, each with its row and its class, as elements of either size.
+template <typename Element>
+bool sorts(Sorter& sorter, const std::vector<std::uint64_t>& keys, std::uint64_t differing,
+           int class_bits) {
+    constexpr bool few = sizeof(Element) == sizeof(wide::few::Element);
+    constexpr std::uint32_t new_value = few ? wide::few::kNewValue : element::kNewValue;
+    constexpr std::uint32_t row_mask = few ? wide::few::kRow : element::kRow;
+    constexpr int class_at = few ? wide::few::kRowBits : 30;
+    const std::size_t n = keys.size();
+    const auto class_of = [&](std::uint32_t row) {
+        return (row * 2654435761u >> 16) & ((1u << class_bits) - 1);
+    };
+    std::vector<std::uint32_t> tags;
+    for (std::uint32_t row = 0; row < n; ++row) tags.push_back(row << class_bits | class_of(row));
+    NoWatch watch;
+    std::vector<Element> elements(n);
+    sorter.sort(keys, differing, {tags.data(), n, class_bits}, watch);
+    sorter.elements(elements.data());
+    std::vector<std::uint64_t> sorted(keys);
+    std::sort(sorted.begin(), sorted.end());
+    std::vector<bool> seen(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::uint32_t row = elements[i] & row_mask;
+        const bool is_new = i == 0 || sorted[i] != sorted[i - 1];
+        if (row >= n || seen[row] || keys[row] != sorted[i]) return false;
+        const std::uint32_t wanted = row | class_of(row) << class_at | (is_new ? new_value : 0);
+        if (elements[i] != wanted) return false;
+        seen[row] = true;
+    }
+    return true;
+}
+
 void sorting() {
     std::mt19937_64 random(9);
     Sorter sorter;
@@ -268,35 +300,20 @@ void sorting() {
                 if (random() % 10 == 0) v = kMissing;
             }
             std::vector<std::uint64_t> keys;
-            std::vector<std::uint32_t> tags;
             std::uint64_t differing = 0;
             for (const double v : values) {
-                const auto row = static_cast<std::uint32_t>(keys.size());
-                tags.push_back(row << 1 | static_cast<std::uint32_t>(random() % 2));
                 keys.push_back(sort_key(v));
                 differing |= keys.back() ^ keys.front();
             }
             if (differing == 0) continue;
-            NoWatch watch;
-            std::vector<std::uint32_t> elements(n);
-            const int tag_bits = static_cast<int>(std::bit_width(n - 1)) + 1;
-            sorter.sort(keys, differing, tags.data(), tag_bits, watch);
-            sorter.elements(elements.data());
-            std::vector<std::uint64_t> sorted(keys);
-            std::sort(sorted.begin(), sorted.end());
-            std::vector<bool> seen(n);
-            bool same = true;
-            for (std::size_t i = 0; i < n; ++i) {
-                const std::uint32_t row = elements[i] & element::kRow;
-                const bool is_one = (elements[i] & element::kClassOne) != 0;
-                const bool is_new = (elements[i] & element::kNewValue) != 0;
-                same = same && keys[row] == sorted[i] && !seen[row];
-                same = same && is_one == (tags[row] % 2 == 1);
-                same = same && is_new == (i == 0 || sorted[i] != sorted[i - 1]);
-                seen[row] = true;
+            const auto what = std::to_string(n) + " values of kind " + std::to_string(kind);
+            expect(sorts<std::uint32_t>(sorter, keys, differing, 1), "sorting " + what);
+            if (n > wide::few::kMostRows) continue;
+            for (int class_bits = 1; class_bits <= wide::few::kClassBits; ++class_bits) {
+                expect(
+                    sorts<wide::few::Element>(sorter, keys, differing, class_bits),
+                    "sorting few, " + what + ", bits of the class " + std::to_string(class_bits));
             }
-            expect(same,
-                   "sorting " + std::to_string(n) + " values of kind " + std::to_string(kind));
         }
     }
     for (const double v : {0.0, -1.5, 1e308, -1e308, 5e-324}) {
