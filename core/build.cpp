@@ -320,9 +320,10 @@ void Builder::settle_codes(Watch& watch) {
     if (in_vain && is_large(columns_.n_all)) columns_.coded.release();
 }
 
-// The same for what sorts, where all features are sorted by now.
+// The same for what sorts, where all features are sorted by now, and few rows are not loaded anew.
 void Builder::settle_sorting() {
-    if (columns_.counts_size > 0 || !is_large(columns_.n_all)) return;
+    const bool is_done = columns_.counts_size == 0 && columns_.times == nullptr;
+    if (!is_done || !is_large(columns_.n_all)) return;
     for (const auto& worker : workers_) worker->search.release_sorting();
 }
 

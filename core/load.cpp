@@ -23,7 +23,10 @@ std::size_t SplitSearch::n_columns_at_once() const {
 void SplitSearch::reserve() {
     const std::size_t n_features = columns_.kinds.size();
     const std::size_t n = capacity_for(columns_.n_all);
-    const std::size_t n_keys = std::max(n, capacity_for(columns_.n) * n_columns_at_once());
+    // Where copies are merged, few rows are loaded as all that they stand for.
+    const std::size_t n_few = std::min(columns_.n_all, wide::few::kMostRows);
+    const std::size_t n_at_once = capacity_for(std::max(columns_.n, n_few)) * n_columns_at_once();
+    const std::size_t n_keys = std::max(n, n_at_once);
     if (n_reserved_ < n) {
         n_reserved_ = 0;
         spare_ = Buffer<std::uint32_t>(n + wide::kPadding);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <utility>
 
 namespace evertree {
 
@@ -96,13 +95,14 @@ void Upkeep::start(std::span<const Change> changes) {
 }
 
 // A row that comes takes nothing away: a split that was allowed stays so, and one that is safe from
-// gaps needs no look. What may have to be repaired is at the end of the way.
+// gaps needs no look. What may have to be repaired is at the end of the way. (By the paper's rule
+// nothing is ever known to be safe.)
 std::size_t Upkeep::route_one(const Examples& examples, Watch& watch) {
     const Change change = changes_[0];
     const ClassId label = examples.label(change.slot);
     touched_.clear();
     std::size_t n_safe = 0;
-    bool all_safe = change.is_insertion && limits_.certified_rule();
+    bool all_safe = change.is_insertion;
     for (NodeId id = kRoot;;) {
         const Touched at{id, static_cast<std::uint32_t>(touched_.size()), 0, 1};
         if (tree_[id].put_off) build_now(examples, id, at.depth, true, watch);

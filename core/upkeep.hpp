@@ -87,7 +87,8 @@ class Upkeep {
     };
 
     void start(std::span<const Change> changes);
-    // Changes are counted where they pass. Returns how many of the touched nodes need no repair.
+    // Changes are counted where they pass. Returns how many of the touched nodes, from the first
+    // on, need no repair.
     std::size_t route(const Examples& examples, Watch& watch);
     std::size_t route_one(const Examples& examples, Watch& watch);
     void make_room_for_one(NodeId node, ClassId label);

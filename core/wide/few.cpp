@@ -249,7 +249,7 @@ struct Squares {
 
 class ManyScoring {
   public:
-    EVERTREE_WIDE explicit ManyScoring(const Lists& lists, const Classes& classes)
+    EVERTREE_WIDE ManyScoring(const Lists& lists, const Classes& classes)
         : n_(lists.n), classes_(classes), best_(_mm512_set1_ps(-1.0f)) {
         float squares = 0;
         for (std::size_t c = 0; c < classes.n; ++c) {

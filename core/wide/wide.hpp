@@ -203,14 +203,14 @@ struct Lists {
 
     Element* list(std::size_t i) const { return first + which[i] * stride + begin; }
 };
-// The classes that occur, two or more: their numbers, and how many rows have each.
+// The classes that occur, two or more: their numbers, ascending, and how many rows have each.
 struct Classes {
     std::size_t n = 0;
     Element numbers[kMostClasses], counts[kMostClasses];
 };
 // The rough score of each cut, one list after the other, a stride apart; negative where it is not
-// between different values. It is within 1e-6 of
-//     (ones_left * n - ones * left)^2 / (left * right)   with two classes, one of them the ones,
+// between different values. Within a millionth of itself, it is
+//     (ones_left * n - ones * left)^2 / (left * right)   with two classes, the second the ones,
 //     squares_left / left + squares_right / right        with more: of their counts.
 // The best of all, and for each list whether it has any cut.
 float score_cuts(const Lists& lists, const Classes& classes, float* scores, std::uint8_t* has_cuts);

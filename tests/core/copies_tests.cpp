@@ -135,6 +135,49 @@ long failing_rebuilds() {
     }
 }
 
+// The tree of rows of which many are copies, half of them of one that says nothing.
+std::string portrait_of_copies(std::size_t n, std::size_t n_features, bool is_binary,
+                               ClassId n_classes, std::size_t n_workers) {
+    const std::vector<Kind> kinds(n_features, Kind::real);
+    DynamicTree subject(kinds, Limits{}, n_workers);
+    std::mt19937 random(n_classes);
+    std::vector<double> values(n * n_features);
+    std::vector<Insertion> inserted;
+    for (std::size_t i = 0; i < n; ++i) {
+        double* const x = values.data() + i * n_features;
+        const bool is_idle = !is_binary && random() % 2 == 0;
+        const auto bits = static_cast<std::uint32_t>(random() % 20) * 37;
+        for (std::size_t j = 0; j < n_features && !is_idle; ++j) {
+            x[j] = is_binary ? bits >> j & 1 : static_cast<double>(random()) / 7;
+        }
+        const auto noise = static_cast<ClassId>(is_idle ? 0 : random() % (2 * n_classes));
+        const ClassId label = noise < n_classes ? noise : x[0] > x[1] ? 1 : 0;
+        inserted.push_back({x, label, static_cast<ExampleId>(i)});
+    }
+    NoWatch watch;
+    subject.update({}, inserted, watch);
+    subject.rebuild(watch);
+    return portrait(subject.upkeep());
+}
+
+// Few rows are planned as all that they stand for, however few they were before, and whatever a
+// large build has given back by then.
+void few_rows_of_copies() {
+    const auto compare = [](std::size_t n, std::size_t n_features, bool is_binary,
+                            ClassId n_classes) {
+        const auto portrait_with = [&](std::size_t n_workers) {
+            return portrait_of_copies(n, n_features, is_binary, n_classes, n_workers);
+        };
+        const std::string with_few = portrait_with(1);
+        expect(portrait_with(2) == with_few, "copies, one worker and two");
+        wide::few::use(false);
+        expect(portrait_with(1) == with_few, "copies, few rows and many");
+        wide::few::use({});
+    };
+    for (const ClassId n_classes : {2, 3, 16, 17}) compare(5000, 8, true, n_classes);
+    compare(14000, 40, false, 3);
+}
+
 // Two words that add nothing to the hash of a record, whatever the first one is.
 void equal_hashes() {
     constexpr std::uint64_t one = 1;
@@ -170,6 +213,7 @@ void test_copies() {
     }
     few_copies();
     equal_hashes();
+    few_rows_of_copies();
     const long n_failed = failing_rebuilds();
     std::printf("copies: %d sets, %ld failures survived\n", n_compared, n_failed);
 }

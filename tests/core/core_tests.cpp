@@ -5,6 +5,7 @@
 //                        succeeds afterwards.
 //   interrupts           the same for every poll of the watch (Ctrl-C).
 //   exact_comparison     splits of equal mass compare equal, others as exact fractions do.
+//   bins                 in which bin a key is, wide and plain.
 //   sorting              the sorter against std::sort.
 //   all_ways_to_build_agree  wide and plain, one worker and three, on data of all forms.
 //   put_off              nobody can tell whether nodes were put off: a tree that is finished after
@@ -14,7 +15,6 @@
 // Under -fsanitize=address a leak after a failure is found as well.
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -322,6 +322,37 @@ void sorting() {
     expect(sort_key(kMissing) > sort_key(std::numeric_limits<double>::max()), "missing is last");
 }
 
+// Keys at the bounds of bins, beside them and anywhere, with any number of bins.
+void bins() {
+    std::mt19937_64 random(3);
+    for (std::size_t n_bins = 1; n_bins <= wide::kBins; n_bins += n_bins < 20 ? 1 : 47) {
+        for (const int shift : {0, 9, 32}) {
+            wide::Bounds bounds{shift, n_bins, {}};
+            std::fill_n(bounds.upper, wide::kBins, ~std::uint32_t{0});
+            // The last one is the largest that there is.
+            for (std::size_t b = 0; b + 1 < n_bins; ++b) {
+                bounds.upper[b] = static_cast<std::uint32_t>(random() >> (b % 2 == 0 ? 32 : 55));
+            }
+            std::sort(bounds.upper, bounds.upper + n_bins);
+            std::vector<std::uint64_t> keys;
+            for (const std::uint32_t bound : bounds.upper) {
+                for (const std::uint32_t upper : {bound - 1, bound, bound + 1}) {
+                    const std::uint64_t lower = random() & ((std::uint64_t{1} << shift) - 1);
+                    keys.push_back(std::uint64_t{upper} << shift | lower);
+                }
+            }
+            for (int i = 0; i < 99; ++i) keys.push_back(random() >> (32 - shift));
+            std::vector<std::uint16_t> wide_bins(keys.size()), plain_bins(keys.size());
+            wide::find_bins(keys.data(), keys.size(), bounds, wide_bins.data());
+            wide::use_avx512(false);
+            wide::find_bins(keys.data(), keys.size(), bounds, plain_bins.data());
+            wide::use_avx512(true);
+            expect(wide_bins == plain_bins,
+                   "bins, " + std::to_string(n_bins) + " of them, shift " + std::to_string(shift));
+        }
+    }
+}
+
 struct Table {
     std::uint32_t n_classes, n_values;
     std::size_t n_features;
@@ -541,6 +572,7 @@ int main() {
     evertree::failing_allocations();
     evertree::interrupts();
     evertree::exact_comparison();
+    evertree::bins();
     evertree::sorting();
     evertree::wide::use_avx512(false);
     evertree::sorting();
