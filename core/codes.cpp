@@ -235,12 +235,9 @@ void CodedRows::list(Seen& seen, std::size_t row) {
 
 // Whether any feature is left. Where nearly every row brings a new value, there will be too many.
 bool CodedRows::drop_given_up(Seen& seen) const {
-    // Where nine of ten are new, there are about five times as many as rows so far, if they come
-    // in no order.
-    const std::size_t enough = std::min(kManyValues, most_ / 4);
     for (const std::uint32_t j : seen.ranked) {
         const std::size_t n_values = seen.values[j].entries().size();
-        if (n_values > enough && 10 * n_values > 9 * seen.n_rows) seen.values[j].give_up();
+        if (n_values > kManyValues && 10 * n_values > 9 * seen.n_rows) seen.values[j].give_up();
     }
     const auto given_up = [&](std::size_t j) { return seen.values[j].given_up(); };
     std::erase_if(seen.ranked, given_up);
