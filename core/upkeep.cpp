@@ -117,6 +117,7 @@ std::size_t Upkeep::route_one(const Examples& examples, Watch& watch) {
     }
 }
 
+// What make_room does, for one row that comes: 2 % of a stream.
 void Upkeep::make_room_for_one(NodeId id, ClassId label) {
     if (!tree_.has_class(id, label)) tree_.make_room_for_classes(id, 1);
     if (tree_[id].is_leaf()) tree_.make_room_for_rows(id, 1);

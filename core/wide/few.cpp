@@ -158,10 +158,10 @@ struct Block {
           high(lists.n, ones, any_high ? from + 16 : from) {}
 };
 
-class Scoring {
+class TwoScoring {
   public:
-    EVERTREE_WIDE Scoring(const Lists& lists, const Classes& classes, float* scores,
-                          std::uint8_t* has_cuts)
+    EVERTREE_WIDE TwoScoring(const Lists& lists, const Classes& classes, float* scores,
+                             std::uint8_t* has_cuts)
         : lists_(lists),
           one_bit_(shift_of_ones(classes)),
           scores_(scores),
@@ -215,7 +215,7 @@ class Scoring {
 EVERTREE_WIDE float score_two_avx512(const Lists& lists, const Classes& classes, float* scores,
                                      std::uint8_t* has_cuts) {
     const std::uint32_t ones = classes.counts[1];
-    Scoring scoring(lists, classes, scores, has_cuts);
+    TwoScoring scoring(lists, classes, scores, has_cuts);
     // Some lists at a time: a block is worked out once for all of them.
     std::array<std::uint32_t, 8> before;
     for (std::size_t begin = 0; begin < lists.n_lists; begin += before.size()) {

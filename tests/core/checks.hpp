@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdio>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -19,6 +20,20 @@ inline void expect(bool holds, const std::string& what) {
     if (holds) return;
     ++failures;
     std::printf("FAILED: %s\n", what.c_str());
+}
+
+// Whether it fails if memory runs out after so many allocations.
+template <typename Do>
+bool fails_after(long allocations, Do do_this) {
+    bool failed = false;
+    allocations_until_failure = allocations;
+    try {
+        do_this();
+    } catch (const std::bad_alloc&) {
+        failed = true;
+    }
+    allocations_until_failure = -1;
+    return failed;
 }
 
 struct NoWatch : Watch {

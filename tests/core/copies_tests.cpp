@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdio>
 #include <map>
-#include <new>
 #include <random>
 #include <vector>
 
@@ -122,15 +121,7 @@ long failing_rebuilds() {
     subject.rebuild(watch);
     const std::string before = portrait(subject.upkeep());
     for (long chance = 0;; ++chance) {
-        bool failed = false;
-        allocations_until_failure = chance;
-        try {
-            subject.rebuild(watch);
-        } catch (const std::bad_alloc&) {
-            failed = true;
-        }
-        allocations_until_failure = -1;
-        if (!failed) return chance;
+        if (!fails_after(chance, [&] { subject.rebuild(watch); })) return chance;
         expect(portrait(subject.upkeep()) == before, "a rebuild that fails changes nothing");
     }
 }

@@ -155,19 +155,12 @@ bool survives_failure(const Limits& limits, std::span<const Step> steps, long ch
                                                        ", allocation " + std::to_string(chance);
     const auto breaches = audit(twin).breaches;
     const std::vector<Slot> deleted = slots_of(subject, last);
-    bool failed = false;
-    allocations_until_failure = chance;
-    try {
-        subject.update(deleted, last.batch.insertions, watch);
-    } catch (const std::bad_alloc&) {
-        failed = true;
-    }
-    allocations_until_failure = -1;
-    if (!failed) return false;
+    const auto update = [&] { subject.update(deleted, last.batch.insertions, watch); };
+    if (!fails_after(chance, update)) return false;
     expect(portrait(subject) == before, "changed by a failure: " + where);
     expect(audit(subject).breaches == breaches, "audit differs after a failure: " + where);
     // Whatever scratch the failure left half-grown must serve the next attempt.
-    subject.update(deleted, last.batch.insertions, watch);
+    update();
     subject.rebuild(watch);
     expect(audit(subject).breaches.empty(), "the update after a failure: " + where);
     return true;
@@ -502,20 +495,6 @@ ClassId label(DynamicTree& subject, const double* x) {
     return subject.tree().majority(node, ranks);
 }
 
-// Memory runs out while what was put off is built: some of it may be there then.
-bool fails_to_finish(DynamicTree& subject, long chance) {
-    NoWatch watch;
-    bool failed = false;
-    allocations_until_failure = chance;
-    try {
-        subject.finish(watch);
-    } catch (const std::bad_alloc&) {
-        failed = true;
-    }
-    allocations_until_failure = -1;
-    return failed;
-}
-
 // How often a tree was not finished after an update.
 long compare_with_finished(const Moving& moving, long& n_failed) {
     std::vector<Kind> kinds(3, Kind::real);
@@ -535,7 +514,9 @@ long compare_with_finished(const Moving& moving, long& n_failed) {
         stream.repeat();
         stream.change(finished, step);
         n_unfinished += !late.is_finished();
-        if (step % 10 == 0) n_failed += fails_to_finish(late, static_cast<long>(step / 10 % 4));
+        // Memory runs out while what was put off is built: some of it may be there then.
+        const auto finish = [&] { late.finish(watch); };
+        if (step % 10 == 0) n_failed += fails_after(static_cast<long>(step / 10 % 4), finish);
         if (step % 1000 == 999) {
             expect(portrait(late) == portrait(finished), "put off, " + moving.name());
             const bool certified = limits.certified_rule();

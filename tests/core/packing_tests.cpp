@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
-#include <new>
 #include <random>
 #include <vector>
 
@@ -118,15 +117,9 @@ class Widening {
         const std::mt19937 before = random_;
         for (int chance = 0;; ++chance) {
             random_ = before;
-            allocations_until_failure = chance + 1;  // the first is the row's own
-            try {
-                insert(step);
-                allocations_until_failure = -1;
-                return chance;
-            } catch (const std::bad_alloc&) {
-                allocations_until_failure = -1;
-                check(rows_.size());
-            }
+            // The first allocation is the row's own.
+            if (!fails_after(chance + 1, [&] { insert(step); })) return chance;
+            check(rows_.size());
         }
     }
     void remove(std::size_t step) {

@@ -121,16 +121,8 @@ template <typename Update>
 long carry_out(Panel& panel, bool hostile, Update update) {
     for (long chance = 0; hostile; ++chance) {
         const std::string before = portrait(panel);
-        allocations_until_failure = chance;
-        try {
-            update();
-        } catch (const std::bad_alloc&) {
-            allocations_until_failure = -1;
-            expect(portrait(panel) == before, "the panel was changed by a failure");
-            continue;
-        }
-        allocations_until_failure = -1;
-        return chance;
+        if (!fails_after(chance, update)) return chance;
+        expect(portrait(panel) == before, "the panel was changed by a failure");
     }
     update();
     return 0;
