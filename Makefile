@@ -24,7 +24,8 @@ SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
 # and the next compilation starts where this one ended.
 INSTALL = $(PIP) install --no-build-isolation -C cmake.define.EVERTREE_WERROR=ON
 
-.PHONY: help demo test check format sanitize core-tests soak adversaries paper paper-quick clean
+.PHONY: help demo test check format sanitize sanitized-suite core-tests soak adversaries
+.PHONY: paper paper-quick clean
 .PHONY: bench bench-peers bench-growth bench-growth-long bench-memory java
 .PHONY: docs stubs wheels
 .DELETE_ON_ERROR:
@@ -190,7 +191,11 @@ $(SANITIZE_SITE)/.evertree: $(VENV)/.tools $(SOURCES)
 	    --no-deps --target $(SANITIZE_SITE) .
 	@touch $@
 
-sanitize: $(VENV)/.evertree core-tests
+# core_tests has one thread and takes minutes: both at once.
+sanitize: $(VENV)/.evertree $(SANITIZE_SITE)/.evertree
+	@$(MAKE) --no-print-directory -j2 core-tests sanitized-suite
+
+sanitized-suite: $(VENV)/.evertree $(SANITIZE_SITE)/.evertree
 	PYTHONPATH=$(SANITIZE_SITE) LD_PRELOAD=$(RUNTIMES) \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	$(BIN)/python -m pytest -q -n $(JOBS) $(SANITIZE_TESTS)

@@ -8,19 +8,21 @@ namespace evertree {
 
 namespace {
 
-constexpr std::size_t kKeepScratchUpTo = std::size_t{1} << 19;  // elements
-constexpr std::size_t kTogetherFrom = std::size_t{1} << 18;     // elements: below, one is faster
-constexpr std::size_t kPartsAWorker = 4;                        // to look for copies in
+constexpr std::size_t kKeepScratchUpTo = std::size_t{1} << 23;  // bytes, of which a row needs:
+constexpr std::size_t kScratchOfRow = 128, kScratchOfValue = 4;
+constexpr std::size_t kTogetherFrom = std::size_t{1} << 18;  // elements: below, one is faster
+constexpr std::size_t kPartsAWorker = 4;                     // to look for copies in
 constexpr std::size_t kTaskShare = 32;  // nodes with less of the rows are one worker's
 
 }  // namespace
 
 void Builder::build(const Examples& examples, std::span<const ClassCount> counts,
-                    std::uint32_t depth, PutOff put_off, Plan& plan, Watch& watch) {
+                    std::uint32_t depth, std::optional<PutOff> put_off, Plan& plan, Watch& watch) {
     const std::span<const Slot> rows = plan.rows;
+    start_scratch(examples, rows.size(), put_off.has_value());
     plan.nodes.clear();
     plan.counts.clear();
-    put_off_ = put_off;
+    put_off_ = put_off.value_or(PutOff{});
     std::optional<Crew> crew;
     const bool together = rows.size() * columns_.kinds.size() >= kTogetherFrom;
     if (n_workers_ > 1 && together) crew.emplace(n_workers_);
@@ -35,15 +37,22 @@ void Builder::build(const Examples& examples, std::span<const ClassCount> counts
     // Without the others: to take memory from several, the system has to stop them all.
     crew_ = nullptr;
     crew.reset();
-    // A large rebuild must not leave its scratch behind for a million small ones.
-    if (is_large(rows.size())) release();
+    if (!keeps_scratch_) release();
 }
 
-bool Builder::is_large(std::size_t n_rows) const {
-    return n_rows * columns_.kinds.size() > kKeepScratchUpTo;
+// A large rebuild must not leave its scratch behind for a million small ones. Among updates, many
+// of which rebuild, it may take as much as packing has saved of the values.
+void Builder::start_scratch(const Examples& examples, std::size_t n_rows, bool among_updates) {
+    const std::size_t n_features = columns_.kinds.size(), unpacked = n_features * sizeof(double);
+    const std::size_t packed = std::min(examples.packing().record_bytes(), unpacked);
+    const std::size_t saved = among_updates ? examples.size() * (unpacked - packed) : 0;
+    const std::size_t of_row = kScratchOfRow * n_workers_ + kScratchOfValue * n_features;
+    scratch_bytes_ = std::max(scratch_bytes_, n_rows * of_row);
+    keeps_scratch_ = scratch_bytes_ <= std::max(kKeepScratchUpTo, saved);
 }
 
 void Builder::release() {
+    scratch_bytes_ = 0;
     columns_.release();
     workers_.resize(1);
     workers_[0]->search.release();
@@ -317,13 +326,13 @@ void Builder::settle_codes(Watch& watch) {
     columns_.settle_codes();
     each(n_features, watch, [&](std::size_t, std::size_t j, Watch&) { columns_.find_values(j); });
     const bool in_vain = columns_.counts_size == 0 && !columns_.can_bin();
-    if (in_vain && is_large(columns_.n_all)) columns_.coded.release();
+    if (in_vain && !keeps_scratch_) columns_.coded.release();
 }
 
 // The same for what sorts, where all features are sorted by now, and few rows are not loaded anew.
 void Builder::settle_sorting() {
     const bool is_done = columns_.counts_size == 0 && columns_.times == nullptr;
-    if (!is_done || !is_large(columns_.n_all)) return;
+    if (!is_done || keeps_scratch_) return;
     for (const auto& worker : workers_) worker->search.release_sorting();
 }
 

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -35,9 +36,10 @@ class Builder {
     }
 
     // The plan has the rows, and gets them in another order; `counts` are those of their classes,
-    // sorted by class. `depth` is that of the subtree's root, which is never put off.
+    // sorted by class. `depth` is that of the subtree's root, which is never put off. For one of
+    // many updates, some may be put off; without that, all is built, and scratch given back.
     void build(const Examples& examples, std::span<const ClassCount> counts, std::uint32_t depth,
-               PutOff put_off, Plan& plan, Watch& watch);
+               std::optional<PutOff> put_off, Plan& plan, Watch& watch);
 
   private:
     static constexpr std::size_t kRowsAtOnce = 8192;  // of one worker, in what is shared by rows
@@ -71,7 +73,6 @@ class Builder {
     void bring_in(const Examples& examples, std::span<const Slot> rows, Watch& watch);
     void merge_copies(Watch& watch);
     void end_rows(const Segment& segment);
-    bool is_large(std::size_t n_rows) const;
     Segment load(Watch& watch);
     void settle_codes(Watch& watch);
     void settle_sorting();
@@ -84,6 +85,7 @@ class Builder {
     void count_classes(Worker& worker, std::uint32_t begin, std::uint32_t end) const;
     void plan_children(Worker& worker, Plan& plan, const Open& parent, std::uint32_t middle);
     void order_rows(Plan& plan, Watch& watch);
+    void start_scratch(const Examples& examples, std::size_t n_rows, bool among_updates);
     void release();
 
     // With a crew: do_this(worker, item, watch) for each item, by whichever worker is free.
@@ -114,7 +116,9 @@ class Builder {
     PutOff put_off_;        // the same
     Columns columns_;
     std::vector<std::unique_ptr<Worker>> workers_;
-    // Scratch that lives from build to build.
+    // Scratch that lives from build to build, where it is kept.
+    std::size_t scratch_bytes_ = 0;  // roughly, of the largest build since it was given back
+    bool keeps_scratch_ = true;
     std::vector<std::uint32_t> classes_;  // by row: the number of its class in this build
     std::vector<ClassId> class_ids_;      // by number
     std::vector<std::uint32_t> numbers_;  // by ClassId, of those in this build

@@ -39,16 +39,81 @@ inline void fetch(const std::byte* first, std::size_t bytes) {
 // Room for n elements: arrays for few grow in steps, those for many take what they need.
 inline std::size_t capacity_for(std::size_t n) { return n < 65536 ? std::bit_ceil(n) : n; }
 
+// What is large comes from the system, from the start of a large page on. The rest of it that does
+// not fill one has small pages, so that none is taken up for nothing.
+class LargeMemory {
+  public:
+    static constexpr std::size_t kPage = std::size_t{1} << 21;
+
+    // Sanitizers watch only what comes from operator new.
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+    static bool is_for(std::size_t bytes) { return bytes >= kPage; }
+#else
+    static bool is_for(std::size_t) { return false; }
+#endif
+
+#ifdef __linux__
+    static void* take(std::size_t bytes) {
+        const std::size_t used = whole_pages(bytes), all = used + kPage;
+        void* const from =
+            mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (from == MAP_FAILED) throw std::bad_alloc();
+        const std::size_t before = -reinterpret_cast<std::uintptr_t>(from) % kPage;
+        std::byte* const first = static_cast<std::byte*>(from) + before;
+        if (before > 0) munmap(from, before);
+        munmap(first + used, kPage - before);
+#ifdef MADV_HUGEPAGE
+        madvise(first, bytes, MADV_HUGEPAGE);  // a wish: without it all works the same
+#endif
+        return first;
+    }
+    static void give_back(void* first, std::size_t bytes) noexcept {
+        munmap(first, whole_pages(bytes));
+    }
+
+  private:
+    // As large as small pages are on any machine.
+    static std::size_t whole_pages(std::size_t bytes) {
+        constexpr std::size_t page = std::size_t{1} << 16;
+        return (bytes + page - 1) / page * page;
+    }
+#else
+    static void* take(std::size_t) { throw std::bad_alloc(); }
+    static void give_back(void*, std::size_t) noexcept {}
+#endif
+};
+
+// The same for vectors.
+template <typename T>
+struct LargePages {
+    using value_type = T;
+
+    LargePages() = default;
+    template <typename Other>
+    LargePages(const LargePages<Other>&) {}
+
+    T* allocate(std::size_t n) {
+        const std::size_t bytes = n * sizeof(T);
+        return static_cast<T*>(LargeMemory::is_for(bytes) ? LargeMemory::take(bytes)
+                                                          : ::operator new(bytes));
+    }
+    void deallocate(T* first, std::size_t n) noexcept {
+        if (LargeMemory::is_for(n * sizeof(T))) return LargeMemory::give_back(first, n * sizeof(T));
+        ::operator delete(first);
+    }
+    bool operator==(const LargePages&) const { return true; }
+};
+
 template <typename T>
 class Buffer {
   public:
     Buffer() = default;
-    explicit Buffer(std::size_t size) : memory_(take(size * sizeof(T))) {}
+    explicit Buffer(std::size_t size) : memory_(LargePages<T>().allocate(size), Free{size}) {}
 
     // Little of this part will be touched: in small pages, for a page is cleared as a whole.
     void expect_little([[maybe_unused]] std::size_t begin, [[maybe_unused]] std::size_t end) const {
 #ifdef MADV_NOHUGEPAGE
-        if (memory_.get_deleter().from_system == nullptr) return;
+        if (!LargeMemory::is_for(memory_.get_deleter().size * sizeof(T))) return;
         constexpr std::uintptr_t page = 4096;
         const auto first = reinterpret_cast<std::uintptr_t>(get() + begin) & ~(page - 1);
         const auto last = reinterpret_cast<std::uintptr_t>(get() + end) & ~(page - 1);
@@ -60,48 +125,10 @@ class Buffer {
 
   private:
     struct Free {
-        void* from_system = nullptr;  // where it begins, if it came from there
-        std::size_t bytes = 0;
-
-        void operator()(T* p) const noexcept {
-#ifdef __linux__
-            if (from_system != nullptr) {
-                munmap(from_system, bytes);
-                return;
-            }
-#endif
-            ::operator delete(p);
-        }
+        std::size_t size = 0;
+        void operator()(T* first) const noexcept { LargePages<T>().deallocate(first, size); }
     };
-    using Owner = std::unique_ptr<T, Free>;
-
-    static Owner take(std::size_t bytes) {
-#ifdef __linux__
-        if (bytes >= kLarge) return take_from_system(bytes);
-#endif
-        return Owner(static_cast<T*>(::operator new(bytes)), Free{});
-    }
-
-#ifdef __linux__
-    static constexpr std::size_t kLargePage = std::size_t{1} << 21, kLarge = 2 * kLargePage;
-
-    // From the start of a large page on.
-    static Owner take_from_system(std::size_t bytes) {
-        const std::size_t all = bytes + kLargePage;
-        void* const from =
-            mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (from == MAP_FAILED) throw std::bad_alloc();
-        const auto address = reinterpret_cast<std::uintptr_t>(from);
-        const auto aligned = (address + kLargePage - 1) & ~(kLargePage - 1);
-        Owner owner(reinterpret_cast<T*>(aligned), Free{from, all});
-#ifdef MADV_HUGEPAGE
-        madvise(owner.get(), bytes, MADV_HUGEPAGE);  // a wish: without it all works the same
-#endif
-        return owner;
-    }
-#endif
-
-    Owner memory_;
+    std::unique_ptr<T, Free> memory_;
 };
 
 // Gives back to the system what was freed in pieces: small blocks between others keep it otherwise.

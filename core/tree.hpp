@@ -23,6 +23,7 @@
 
 #include "examples.hpp"
 #include "impurity.hpp"
+#include "memory.hpp"
 
 namespace evertree {
 
@@ -92,7 +93,7 @@ class BlockPool {
     const T* data(const Block& block) const { return elements_.data() + block.at; }
 
   private:
-    std::vector<T> elements_;
+    std::vector<T, LargePages<T>> elements_;
     std::vector<std::uint32_t> freed_[32];
     std::size_t taken_[32] = {};
 };
@@ -252,14 +253,14 @@ class Tree {
     const ClassCount* find_among_many(const Node& node, ClassId label) const;
     void count_in_first(Node& node, ClassId label) noexcept;
 
-    std::vector<Node> nodes_;
+    std::vector<Node, LargePages<Node>> nodes_;
     std::vector<NodeId> free_pairs_;  // with room for all: freeing must not fail
     std::size_t n_nodes_ = 1;
     std::size_t n_put_off_ = 0;
     std::vector<NodeId> put_off_;  // all of them, and some that no longer are
     BlockPool<Slot> rows_;
     BlockPool<ClassCount> counts_;
-    std::vector<std::uint32_t> places_;  // by slot: where its leaf lists it
+    std::vector<std::uint32_t, LargePages<std::uint32_t>> places_;  // by slot: its leaf's list
 };
 
 }  // namespace evertree

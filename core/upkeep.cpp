@@ -323,7 +323,7 @@ void Upkeep::plan_rebuild(const Examples& examples, std::size_t touched, bool ma
 void Upkeep::plan(const Examples& examples, NodeId node, std::uint32_t depth, bool may_put_off,
                   Plan& plan, Watch& watch) {
     const std::size_t n_old = tree_.collect_rows_by_age(node, plan.rows);
-    PutOff put_off;
+    std::optional<PutOff> put_off;
     if (may_put_off) {
         put_off = {static_cast<std::uint32_t>(plan.rows.size() / kPutOffShare),
                    static_cast<std::uint32_t>(n_old)};
