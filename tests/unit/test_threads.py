@@ -121,8 +121,9 @@ def test_label_many_answers_from_one_state():
 def test_what_was_put_off_is_built_for_whoever_comes_by():
     """Rows come from one place after the other, so most of each rebuild is put off."""
     rng = np.random.default_rng(SEED)
-    X = rng.normal(size=(6000, 3)) + np.arange(6000).reshape(-1, 1) // 300
-    y = (X[:, 0] + 0.3 * rng.normal(size=6000) > X[:, 1]).tolist()
+    n = 2000
+    X = rng.normal(size=(n, 3)) + np.arange(n).reshape(-1, 1) // 100
+    y = (X[:, 0] + 0.3 * rng.normal(size=n) > X[:, 1]).tolist()
     tree, undisturbed = EverTree(3), EverTree(3)
     tree.insert(X[0], y[0])
     undisturbed.insert(X[0], y[0])
@@ -137,7 +138,7 @@ def test_what_was_put_off_is_built_for_whoever_comes_by():
     crew = Crew()
     crew.work(learn)
     for _ in range(3):
-        crew.read(lambda: tree.label(X[np.random.default_rng().integers(6000)]), "label")
+        crew.read(lambda: tree.label(X[np.random.default_rng().integers(n)]), "label")
     crew.read(lambda: tree.label_counts(X[0]), "label_counts")
     crew.read(lambda: tree.label_many(X[:50]), "label_many")
     crew.read(tree.stats, "stats")
