@@ -340,8 +340,8 @@ void CodedRows::place_listed(const Chunk& chunk, const Counted& counted, std::ui
 }
 
 // About as many rows a bin, and what many rows share a bin of its own; if there are few, each.
-void CodedRows::bin(std::size_t j, std::span<const std::uint64_t> keys, std::uint64_t differing,
-                    std::span<const std::uint64_t> some) {
+wide::Bounds CodedRows::begin_bins(std::size_t j, std::span<const std::uint64_t> some,
+                                   std::uint64_t differing) {
     wide::Bounds bounds;
     bounds.shift = std::max(static_cast<int>(std::bit_width(differing)) - 32, 0);
     std::vector<std::uint64_t>& begins = features_[j].keys;
@@ -371,7 +371,6 @@ void CodedRows::bin(std::size_t j, std::span<const std::uint64_t> keys, std::uin
     bounds.n = begins.size();
     std::fill_n(bounds.upper, wide::kBins, ~std::uint32_t{0});
     std::ranges::transform(begins, bounds.upper, [&](auto key) { return bounds.upper_bits(key); });
-    wide::find_bins(keys.data(), keys.size(), bounds, ranks(j));
     // One value alone is known by the next bin, which begins right behind it.
     std::vector<std::uint8_t>& several = features_[j].several;
     several.assign(begins.size(), 1);
@@ -379,6 +378,12 @@ void CodedRows::bin(std::size_t j, std::span<const std::uint64_t> keys, std::uin
         several[i] = begins[i + 1] == begins[i] + 1 ? 0 : 1;
     }
     features_[j].listed = false;
+    return bounds;
+}
+
+void CodedRows::find_bins(std::size_t j, std::size_t row, std::span<const std::uint64_t> keys,
+                          const wide::Bounds& bounds) {
+    wide::find_bins(keys.data(), keys.size(), bounds, ranks(j) + row);
 }
 
 // ---- counting -----------------------------------------------------------------------------------

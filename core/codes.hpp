@@ -121,10 +121,13 @@ class CodedRows {
                std::uint32_t* counts, Watch& watch);
     void release();
 
-    // A feature of many values: each rank stands for a bin of neighbouring ones. `keys` by row, and
-    // the bits in which they differ; some of them, sorted, say where bins begin.
-    void bin(std::size_t feature, std::span<const std::uint64_t> keys, std::uint64_t differing,
-             std::span<const std::uint64_t> some);
+    // A feature of many values: each rank stands for a bin of neighbouring ones. Some keys, sorted,
+    // say where bins begin, if all differ in these bits only. Then the bins of keys, those of the
+    // rows from one on.
+    wide::Bounds begin_bins(std::size_t feature, std::span<const std::uint64_t> some,
+                            std::uint64_t differing);
+    void find_bins(std::size_t feature, std::size_t row, std::span<const std::uint64_t> keys,
+                   const wide::Bounds& bounds);
     std::span<const std::uint8_t> several(std::size_t feature) const {
         return features_[feature].several;
     }

@@ -186,11 +186,24 @@ class SplitSearch {
         std::uint64_t differing;
         bool any_missing;
     };
+    // Features side by side in a record, by their positions there.
+    struct Neighbours {
+        std::size_t begin, end;
+        std::size_t offset;  // of the first
+        Form form;
+    };
+    template <typename Wanted, typename Do>
+    void each_neighbours(std::size_t begin, std::size_t end, std::size_t at_once, Wanted wanted,
+                         Do do_this) const;
     template <typename Wanted, typename Take>
     void load(const RowSet& rows, std::size_t begin, std::size_t end, Wanted wanted, Watch& watch,
               Take take);
     void sort(std::uint32_t feature, const Keys& keys, Watch& watch);
-    void bin(std::uint32_t feature, const Keys& keys, Watch& watch);
+    bool wants_bins(std::uint32_t feature) const;
+    void bin(std::size_t begin, std::size_t end, Watch& watch);
+    wide::Bounds begin_bins(std::uint32_t feature, std::span<const std::uint64_t> some,
+                            std::uint64_t differing, Watch& watch);
+    bool find_bins(const Neighbours& neighbours, wide::Column* all, Watch& watch);
 
     template <typename Cut>
     void search(std::span<std::uint32_t> features, Search<Cut>& search, Watch& watch);
@@ -282,7 +295,8 @@ class SplitSearch {
     std::vector<std::byte> differing_;        // of their records
     Buffer<std::uint64_t> keys_;
     Sorter sorter_;
-    std::vector<std::uint64_t> some_keys_, sorted_keys_;
+    std::vector<const std::byte*> some_records_;
+    std::vector<std::uint64_t> sorted_keys_;
     std::vector<float> cut_scores_, within_scores_;  // of a counted feature, by rank
     std::vector<std::uint8_t> looked_at_;            // the same
     std::vector<wide::CountScores> counted_scores_;  // the best, by feature at hand

@@ -152,6 +152,8 @@ struct Bounds {
     std::uint32_t upper_bits(std::uint64_t key) const {
         return static_cast<std::uint32_t>(key >> shift);
     }
+    // Whether keys that differ in these bits can be told apart by those.
+    bool reach(std::uint64_t differing) const { return differing >> shift >> 32 == 0; }
 };
 // For each key the last bin that does not begin above it, or the first.
 void find_bins(const std::uint64_t* keys, std::size_t n, const Bounds& bounds, std::uint16_t* bins);

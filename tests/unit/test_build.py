@@ -378,6 +378,21 @@ def test_large_sets_of_many_values(noise: float):
     assert len(found) > 50
 
 
+@pytest.mark.parametrize("far", [1e300, -1e300, 1e-300])
+def test_few_values_far_from_all_others(far: float):
+    """Bins begin at some of the values, and most times none of these is far away."""
+    rng = np.random.default_rng(SEED)
+    n, n_far = 60_000, 10
+    is_far = np.arange(n) < n_far
+    X = np.where(is_far, far, 1.0 + rng.integers(0, 4_000, n) * 2.0**-52).reshape(-1, 1)
+    for _ in range(5):
+        order = rng.permutation(n)
+        nodes = built(X[order], is_far[order].tolist(), max_depth=1, min_impurity=0).nodes()
+        far_away, all_others = {True: n_far}, {False: n - n_far}
+        assert far_away in (nodes[1]["counts"], nodes[2]["counts"]), SEED
+        assert all_others in (nodes[1]["counts"], nodes[2]["counts"]), SEED
+
+
 @pytest.mark.parametrize("n_classes", [2, 3, 12])
 @pytest.mark.parametrize("case", ["real", "real of few values", "missing", "categorical"])
 def test_rows_that_repeat(case: str, n_classes: int):
