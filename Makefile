@@ -202,7 +202,7 @@ sanitized-suite: $(VENV)/.evertree $(SANITIZE_SITE)/.evertree
 	$(BIN)/python -m pytest -q -n $(JOBS) $(SANITIZE_TESTS)
 
 core-tests: $(SANITIZE_SITE)/.evertree
-	@$(BIN)/cmake --build $(SANITIZE_BUILD) --target core_tests
+	@MAKEFLAGS= $(BIN)/cmake --build $(SANITIZE_BUILD) --target core_tests
 	ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 $(SANITIZE_BUILD)/core_tests
 
 clean:
