@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def ask(options: Options) -> Iterator[Row]:
     yield _row("row by row, at the end", n, resident, 1.5)
     yield _row("row by row, peak with the rebuilds on the way", n, peak, 2.5)
     progress("memory: row by row, whole numbers")
-    resident, peak = _in_own_process(stream_bytes_whole, n)
+    resident, peak = _in_own_process(partial(stream_bytes, whole=True), n)
     yield _row("row by row, whole numbers, at the end", n, resident, 1.5)
     yield _row("row by row, whole numbers, peak", n, peak, 2.5)
     progress("memory: full rebuild")
@@ -38,20 +39,18 @@ def ask(options: Options) -> Iterator[Row]:
     yield _row("full rebuild, peak", n, peak, 2.5)
 
 
-def stream_bytes(n: int, scale: float | None = None) -> tuple[int, int]:
-    """Insert row by row; return what is held at the end, and the peak, over what was there."""
+def stream_bytes(n: int, whole: bool = False) -> tuple[int, int]:
+    """Insert row by row; return what is held at the end, and the peak, over what was there.
+
+    Whole numbers have up to four digits.
+    """
     before = resident_bytes()
     tree = tree_of(FEATURES)
     for X, positive in chunks(n, FEATURES, drifts=False):
-        rows = X if scale is None else np.floor(scale * X)
+        rows = np.floor(1000 * X) if whole else X
         for x, y in zip(rows, positive.tolist(), strict=True):
             tree.insert(x, y)
     return resident_bytes() - before, peak_bytes() - before
-
-
-def stream_bytes_whole(n: int) -> tuple[int, int]:
-    """Do the same with whole numbers of up to three digits."""
-    return stream_bytes(n, scale=1000)
 
 
 def rebuild_peak(n: int) -> tuple[int]:

@@ -76,5 +76,6 @@ inline std::string portrait(const Upkeep& subject) {
 void test_panel();
 void test_packing();
 void test_copies();
+void test_memory();
 
 }  // namespace evertree
