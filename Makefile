@@ -16,7 +16,7 @@ PEERS := build/peers
 CAPYMOA := 0.15.1
 
 PYTHON_CODE := src bindings paper examples tests docs $(wildcard benchmarks)
-CPP_CODE := $(wildcard core/*.hpp core/*.cpp core/wide/*.hpp core/wide/*.cpp bindings/*.hpp bindings/*.cpp \
+CPP_CODE := $(wildcard core/*.hpp core/*.cpp core/wide/*.hpp core/wide/*.cpp core/wide/avx2/*.hpp core/wide/avx2/*.cpp bindings/*.hpp bindings/*.cpp \
                        tests/core/*.hpp tests/core/*.cpp benchmarks/plain/*.cpp)
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
            $(shell find core bindings src -type f -not -path '*/__pycache__/*' 2>/dev/null)

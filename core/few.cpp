@@ -252,9 +252,9 @@ void FewRows::divide(const Open& open, const Cut& cut, bool search_left, bool se
     right.n = open.n - cut.left;
     if (search_left) right.begin = open.begin + cut.left;
     Element* const to = elements_[left.place].get();
-    wide::few::divide(
-        lists(open), mark_left(open, cut).data(), rows_.size(),
-        {search_left ? to + left.begin : nullptr, search_right ? to + right.begin : nullptr});
+    wide::few::divide(lists(open), mark_left(open, cut).data(), rows_.size(),
+                      {search_left ? to + left.begin : nullptr,
+                       search_right ? to + right.begin : nullptr, cut.left});
     // The smaller side first, as everywhere.
     const bool left_first = left.n <= right.n;
     if (left_first && search_right) open_.push_back(right);

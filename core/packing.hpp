@@ -63,8 +63,8 @@ class Packing {
     void widen(const double* x);
     void widen_all();
 
-    // A whole word is read, whatever the form: behind the last record there must be kSlack bytes.
-    static constexpr std::size_t kSlack = sizeof(std::uint64_t) - 1;
+    // Several codes are read at once: behind the last record there must be kSlack bytes.
+    static constexpr std::size_t kSlack = 4 * sizeof(std::uint64_t) - 1;
     std::uint64_t code(const std::byte* record, std::size_t feature) const {
         const Place& place = places_[feature];
         std::uint64_t word;

@@ -1,4 +1,4 @@
-// What the wide versions share: the instructions they may use, and whether this machine has them.
+// What the versions for AVX-512 share: the instructions they may use.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,6 @@
                "avx512vpopcntdq,bmi,bmi2,popcnt")))
 
 namespace evertree::wide {
-
-extern bool has_avx512;
 
 // The first `count` of the lanes of a register.
 inline __mmask64 first_of_64(std::size_t count) {
@@ -37,18 +35,6 @@ EVERTREE_WIDE inline __m512i up_to_lane(int first) {
     const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
     const __m512i shift = _mm512_sub_epi32(_mm512_set1_epi32(31 - first), lane);
     return _mm512_srlv_epi32(_mm512_set1_epi32(-1), shift);
-}
-
-// Elements that are divided, of which kLanes are at hand: the lanes of a side that are new there.
-// `others` are the lanes of the other side, `pending` says that a new value was passed since the
-// side's last row. Adding is what carries a new value over a run of the others to the first lane
-// behind it.
-template <int kLanes>
-std::uint32_t new_lanes(std::uint32_t is_new, std::uint32_t side, std::uint32_t others,
-                        std::uint32_t& pending) {
-    const std::uint64_t carried = std::uint64_t{is_new & others} + others + pending;
-    pending = static_cast<std::uint32_t>(carried >> kLanes);
-    return (static_cast<std::uint32_t>(carried) | is_new) & side;
 }
 
 }  // namespace evertree::wide

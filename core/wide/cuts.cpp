@@ -1,6 +1,8 @@
 #include <algorithm>
 
+#include "avx2/avx2.hpp"
 #include "avx512.hpp"
+#include "progress.hpp"
 #include "wide.hpp"
 
 namespace evertree::wide {
@@ -21,10 +23,10 @@ float score(const TwoClassRows& rows, std::uint32_t i, std::uint32_t ones_left) 
 
 namespace plain {
 
-float best_score(const TwoClassRows& rows, const std::uint32_t* list) {
-    float best = -1.0f;
-    std::uint32_t ones = 0;
-    for (std::uint32_t i = 0; i + 1 < rows.n; ++i) {
+float best_score(const TwoClassRows& rows, const std::uint32_t* list, TwoClassScores so_far) {
+    float best = so_far.best;
+    std::uint32_t ones = so_far.ones_left;
+    for (std::uint32_t i = so_far.cut; i + 1 < rows.n; ++i) {
         ones += (list[i] & kClassOne) != 0 ? 1 : 0;
         const bool is_cut = (list[i + 1] & kNewValue) != 0;
         const float here = score(rows, i, ones);
@@ -46,9 +48,9 @@ std::uint32_t cuts_that_reach(const TwoClassRows& rows, const std::uint32_t* lis
     return count;
 }
 
-float best_score(const ManyClassRows& rows, const std::uint32_t* list) {
-    float best = -1.0f, left[ManyClassRows::kMostClasses] = {};
-    for (std::uint32_t i = 0; i + 1 < rows.n; ++i) {
+float best_score(const ManyClassRows& rows, const std::uint32_t* list, ManyClassScores so_far) {
+    float best = so_far.best, *const left = so_far.left;
+    for (std::uint32_t i = so_far.cut; i + 1 < rows.n; ++i) {
         const std::uint32_t label = rows.class_of_row[list[i] & kRow];
         float on_left = 0.0f, on_right = 0.0f;
         for (std::size_t c = 0; c < rows.n_classes; ++c) {
@@ -199,38 +201,50 @@ EVERTREE_WIDE std::uint64_t which_count_avx512(const std::uint32_t* counts, std:
 
 #endif
 
+template <typename Rows>
+void score_each(const Rows& rows, const std::uint32_t* const* lists, std::size_t n_lists,
+                float* scores) {
+    for (std::size_t l = 0; l < n_lists; ++l) {
+#ifdef EVERTREE_AVX2
+        if (level == Level::avx2) {
+            scores[l] = plain::best_score(rows, lists[l], avx2::best_score(rows, lists[l]));
+            continue;
+        }
+#endif
+        scores[l] = plain::best_score(rows, lists[l], {});
+    }
+}
+
 void best_scores(const TwoClassRows& rows, const std::uint32_t* const* lists, std::size_t n_lists,
                  float* scores) {
 #ifdef EVERTREE_AVX512
-    if (has_avx512) return best_scores_avx512(rows, lists, n_lists, scores);
+    if (level == Level::avx512) return best_scores_avx512(rows, lists, n_lists, scores);
 #endif
-    for (std::size_t l = 0; l < n_lists; ++l) scores[l] = plain::best_score(rows, lists[l]);
+    score_each(rows, lists, n_lists, scores);
 }
 
 void best_scores(const ManyClassRows& rows, const std::uint32_t* const* lists, std::size_t n_lists,
                  float* scores) {
-    for (std::size_t l = 0; l < n_lists; ++l) {
 #ifdef EVERTREE_AVX512
-        if (has_avx512) {
-            scores[l] = best_score_avx512(rows, lists[l]);
-            continue;
-        }
-#endif
-        scores[l] = plain::best_score(rows, lists[l]);
+    if (level == Level::avx512) {
+        for (std::size_t l = 0; l < n_lists; ++l) scores[l] = best_score_avx512(rows, lists[l]);
+        return;
     }
+#endif
+    score_each(rows, lists, n_lists, scores);
 }
 
 std::uint32_t cuts_that_reach(const TwoClassRows& rows, const std::uint32_t* list, float score,
                               std::uint32_t* cut, std::uint32_t* ones_left) {
 #ifdef EVERTREE_AVX512
-    if (has_avx512) return cuts_that_reach_avx512(rows, list, score, cut, ones_left);
+    if (level == Level::avx512) return cuts_that_reach_avx512(rows, list, score, cut, ones_left);
 #endif
     return plain::cuts_that_reach(rows, list, score, cut, ones_left);
 }
 
 std::uint64_t which_count(const std::uint32_t* counts, std::size_t n) {
 #ifdef EVERTREE_AVX512
-    if (has_avx512) return which_count_avx512(counts, n);
+    if (level == Level::avx512) return which_count_avx512(counts, n);
 #endif
     return plain::which_count(counts, n);
 }

@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "avx2/avx2.hpp"
 #include "avx512.hpp"
+#include "element_bits.hpp"
+#include "progress.hpp"
 #include "wide.hpp"
 
 namespace evertree::wide {
@@ -13,35 +16,32 @@ using element::kRow;
 namespace plain {
 
 std::uint32_t divide_rows(const std::uint8_t* goes_left, std::uint32_t* spare, std::uint32_t* first,
-                          std::uint32_t n) {
-    std::uint32_t *left = first, *right = spare;
-    for (std::uint32_t i = 0; i < n; ++i) {
+                          std::uint32_t n, Dividing at) {
+    for (std::uint32_t i = at.n_read; i < n; ++i) {
         const std::uint32_t row = first[i], is_left = goes_left[row];
-        *left = *right = row;
-        left += is_left;
-        right += 1 - is_left;
+        *at.left = *at.right = row;
+        at.left += is_left;
+        at.right += 1 - is_left;
     }
-    std::memcpy(left, spare, static_cast<std::size_t>(right - spare) * sizeof *spare);
-    return static_cast<std::uint32_t>(left - first);
+    std::memcpy(at.left, spare, static_cast<std::size_t>(at.right - spare) * sizeof *spare);
+    return static_cast<std::uint32_t>(at.left - first);
 }
 
 void divide_elements(const std::uint8_t* goes_left, std::uint32_t* spare, std::uint32_t* first,
-                     std::uint32_t n) {
-    std::uint32_t *left = first, *right = spare;
-    std::uint32_t left_new = kNewValue, right_new = kNewValue;
-    for (std::uint32_t i = 0; i < n; ++i) {
+                     std::uint32_t n, Dividing at) {
+    for (std::uint32_t i = at.n_read; i < n; ++i) {
         const std::uint32_t row = first[i] & ~kNewValue, is_new = first[i] & kNewValue;
         const std::uint32_t is_left = goes_left[row & kRow];
-        left_new |= is_new;
-        right_new |= is_new;
-        *left = row | left_new;
-        *right = row | right_new;
-        left += is_left;
-        right += 1 - is_left;
-        left_new &= is_left - 1;
-        right_new &= 0 - is_left;
+        at.left_new |= is_new;
+        at.right_new |= is_new;
+        *at.left = row | at.left_new;
+        *at.right = row | at.right_new;
+        at.left += is_left;
+        at.right += 1 - is_left;
+        at.left_new &= is_left - 1;
+        at.right_new &= 0 - is_left;
     }
-    std::memcpy(left, spare, static_cast<std::size_t>(right - spare) * sizeof *spare);
+    std::memcpy(at.left, spare, static_cast<std::size_t>(at.right - spare) * sizeof *spare);
 }
 
 }  // namespace plain
@@ -114,20 +114,28 @@ EVERTREE_WIDE std::uint32_t divide(const std::uint8_t* goes_left, std::uint32_t*
 std::uint32_t divide_rows(const std::uint8_t* goes_left, std::uint32_t* spare, std::uint32_t* list,
                           std::uint32_t n) {
 #ifdef EVERTREE_AVX512
-    if (has_avx512) return divide<false>(goes_left, spare, list, n);
+    if (level == Level::avx512) return divide<false>(goes_left, spare, list, n);
+    if (level == Level::avx2) {
+        const Dividing rest = avx2::divide_rows(goes_left, spare, list, n);
+        return plain::divide_rows(goes_left, spare, list, n, rest);
+    }
 #endif
-    return plain::divide_rows(goes_left, spare, list, n);
+    return plain::divide_rows(goes_left, spare, list, n, {list, spare});
 }
 
 void divide_elements(const std::uint8_t* goes_left, std::uint32_t* spare, std::uint32_t* list,
                      std::uint32_t n) {
 #ifdef EVERTREE_AVX512
-    if (has_avx512) {
+    if (level == Level::avx512) {
         divide<true>(goes_left, spare, list, n);
         return;
     }
+    if (level == Level::avx2) {
+        const Dividing rest = avx2::divide_elements(goes_left, spare, list, n);
+        return plain::divide_elements(goes_left, spare, list, n, rest);
+    }
 #endif
-    plain::divide_elements(goes_left, spare, list, n);
+    plain::divide_elements(goes_left, spare, list, n, {list, spare});
 }
 
 }  // namespace evertree::wide

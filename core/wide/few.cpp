@@ -3,7 +3,10 @@
 #include <bit>
 #include <optional>
 
+#include "avx2/avx2.hpp"
 #include "avx512.hpp"
+#include "element_bits.hpp"
+#include "tables.hpp"
 #include "wide.hpp"
 
 namespace evertree::wide::few {
@@ -11,19 +14,6 @@ namespace evertree::wide::few {
 namespace {
 
 std::optional<bool> is_wanted;
-
-// 1/n, and the same from the end: back[kMostRows - n] is 1/n.
-struct Inverses {
-    alignas(64) std::array<float, kMostRows + kLanes> to{}, back{};
-
-    constexpr Inverses() {
-        for (std::size_t i = 1; i <= kMostRows; ++i) {
-            to[i] = 1.0f / static_cast<float>(i);
-            back[kMostRows - i] = to[i];
-        }
-    }
-};
-constexpr Inverses kInverse;
 
 }  // namespace
 
@@ -416,7 +406,7 @@ void divide_lists(const Lists& lists, const std::uint64_t* goes_left, std::size_
 
 bool pays() {
 #ifdef EVERTREE_AVX512
-    return is_wanted.value_or(has_avx512);
+    return is_wanted.value_or(level != Level::plain);
 #else
     return is_wanted.value_or(false);
 #endif
@@ -427,10 +417,11 @@ void use(std::optional<bool> use) { is_wanted = use; }
 float score_cuts(const Lists& lists, const Classes& classes, float* scores,
                  std::uint8_t* has_cuts) {
 #ifdef EVERTREE_AVX512
-    if (has_avx512) {
+    if (level == Level::avx512) {
         return (classes.n == 2 ? score_two_avx512 : score_many_avx512)(lists, classes, scores,
                                                                        has_cuts);
     }
+    if (level == Level::avx2) return avx2::score_cuts(lists, classes, scores, has_cuts);
 #endif
     return plain::score_cuts(lists, classes, scores, has_cuts);
 }
@@ -438,14 +429,16 @@ float score_cuts(const Lists& lists, const Classes& classes, float* scores,
 std::uint32_t cuts_that_reach(const float* scores, std::uint32_t n, float score,
                               std::uint16_t* cuts) {
 #ifdef EVERTREE_AVX512
-    if (has_avx512) return cuts_that_reach_avx512(scores, n, score, cuts);
+    if (level == Level::avx512) return cuts_that_reach_avx512(scores, n, score, cuts);
+    if (level == Level::avx2) return avx2::cuts_that_reach(scores, n, score, cuts);
 #endif
     return plain::cuts_that_reach(scores, n, score, cuts);
 }
 
 std::uint32_t count_class(const Element* list, std::uint32_t n, Element number) {
 #ifdef EVERTREE_AVX512
-    if (has_avx512) return count_class_avx512(list, n, number);
+    if (level == Level::avx512) return count_class_avx512(list, n, number);
+    if (level == Level::avx2) return avx2::count_class(list, n, number);
 #endif
     return plain::count_class(list, n, number);
 }
@@ -453,11 +446,12 @@ std::uint32_t count_class(const Element* list, std::uint32_t n, Element number) 
 void divide(const Lists& lists, const std::uint64_t* goes_left, [[maybe_unused]] std::size_t n_rows,
             const Sides& to) {
 #ifdef EVERTREE_AVX512
-    if (has_avx512) {
+    if (level == Level::avx512) {
         if (to.right == nullptr) return divide_lists<true, false>(lists, goes_left, n_rows, to);
         if (to.left == nullptr) return divide_lists<false, true>(lists, goes_left, n_rows, to);
         return divide_lists<true, true>(lists, goes_left, n_rows, to);
     }
+    if (level == Level::avx2) return avx2::divide(lists, goes_left, n_rows, to);
 #endif
     plain::divide(lists, goes_left, to);
 }

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "../packing.hpp"
+#include "avx2/avx2.hpp"
 #include "avx512.hpp"
 #include "wide.hpp"
 
@@ -146,8 +147,10 @@ template <typename Code>
 void gather_keys(const std::byte* const* records, std::size_t n, std::size_t offset,
                  std::size_t n_columns, std::uint64_t* keys, Column* columns) {
 #ifdef EVERTREE_AVX512
-    if (has_avx512 && n_columns >= kColumnsAtOnceFrom) {
-        return gather_keys_avx512<Code>(records, n, offset, n_columns, keys, columns);
+    if (level != Level::plain && n_columns >= kColumnsAtOnceFrom) {
+        const auto gather =
+            level == Level::avx512 ? gather_keys_avx512<Code> : avx2::gather_keys<Code>;
+        return gather(records, n, offset, n_columns, keys, columns);
     }
 #endif
     plain::gather_keys<Code>(records, n, offset, n_columns, keys, columns);
@@ -170,7 +173,8 @@ void gather_keys(const std::byte* const* records, std::size_t n, std::size_t off
 void mark_differing(const std::byte* const* records, std::size_t n, std::size_t n_bytes,
                     std::byte* differing) {
 #ifdef EVERTREE_AVX512
-    if (has_avx512) return mark_differing_avx512(records, n, n_bytes, differing);
+    if (level == Level::avx512) return mark_differing_avx512(records, n, n_bytes, differing);
+    if (level == Level::avx2) return avx2::mark_differing(records, n, n_bytes, differing);
 #endif
     plain::mark_differing(records, n, n_bytes, differing);
 }

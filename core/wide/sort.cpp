@@ -2,45 +2,31 @@
 #include <array>
 #include <utility>
 
+#include "avx2/avx2.hpp"
 #include "avx512.hpp"
+#include "element_bits.hpp"
+#include "quicksort.hpp"
+#include "tables.hpp"
 #include "wide.hpp"
 
 namespace evertree::wide {
 
-namespace {
-
-// The bits of an element, in either size.
-template <typename Element>
-struct Bits;
-template <>
-struct Bits<std::uint32_t> {
-    static constexpr std::uint32_t kNew = element::kNewValue;
-    static constexpr int kClassShift = 30;
-};
-template <>
-struct Bits<few::Element> {
-    static constexpr std::uint32_t kNew = few::kNewValue;
-    static constexpr int kClassShift = few::kRowBits;
-};
-
-}  // namespace
-
 namespace plain {
 
 template <typename Word, typename Element>
-void to_elements(const Word* words, std::size_t n, Word low_bits, int class_bits,
+void to_elements(const Word* words, std::size_t begin, std::size_t n, Word low_bits, int class_bits,
                  Element* elements) {
     const Word class_mask = (Word{1} << class_bits) - 1;
-    Word before = ~words[0];
-    for (std::size_t i = 0; i < n; ++i) {
+    Word before = begin == 0 ? ~words[0] : words[begin - 1];
+    for (std::size_t i = begin; i < n; ++i) {
         const Word word = words[i], low = word & low_bits;
         const bool is_new = ((word ^ before) & ~low_bits) != 0;
         elements[i] = static_cast<Element>(low >> class_bits |
-                                           (low & class_mask) << Bits<Element>::kClassShift |
-                                           (is_new ? Bits<Element>::kNew : 0));
+                                           (low & class_mask) << ElementBits<Element>::kClassShift |
+                                           (is_new ? ElementBits<Element>::kNew : 0));
         before = word;
     }
-    elements[0] |= static_cast<Element>(Bits<Element>::kNew);
+    if (begin == 0) elements[0] |= static_cast<Element>(ElementBits<Element>::kNew);
 }
 
 }  // namespace plain
@@ -165,29 +151,6 @@ EVERTREE_WIDE void sort_few(const Word* from, std::size_t n, Word* to) {
     }
 }
 
-// For each set of eight lanes: those in it, then the others, in order; a byte a lane.
-struct Orders {
-    std::array<std::uint64_t, 256> of{};
-
-    constexpr Orders() {
-        for (std::size_t lanes = 0; lanes < of.size(); ++lanes) {
-            int at = 0;
-            for (const bool in_it : {true, false}) {
-                for (std::uint64_t lane = 0; lane < 8; ++lane) {
-                    if (((lanes >> lane & 1) != 0) == in_it) of[lanes] |= lane << 8 * at++;
-                }
-            }
-        }
-    }
-};
-constexpr Orders kOrders;
-
-// Words below the pivot to the front of `to`, the others to its back. A part is done when its upper
-// bits are all the pivot's.
-struct Divided {
-    std::size_t n_below;
-    bool below_done, others_done;
-};
 // Eight words in one order for both ends.
 EVERTREE_WIDE inline std::size_t store_at_ends(__m512i words, __mmask8 below, std::uint64_t* front,
                                                std::uint64_t* back) {
@@ -247,57 +210,20 @@ EVERTREE_WIDE Divided divide(const Word* from, std::size_t n, Word pivot, Word l
             _mm512_test_epi32_mask(in_others, upper) == 0};
 }
 
-template <typename Word>
-Word middle(Word a, Word b, Word c) {
-    return std::max(std::min(a, b), std::min(std::max(a, b), c));
-}
-
-template <typename Word>
-Word pivot_of(const Word* words, std::size_t n) {
-    const std::size_t step = n / 9;
-    const auto middle_from = [&](std::size_t at) {
-        return middle(words[at], words[at + step], words[at + 2 * step]);
-    };
-    return middle(middle_from(0), middle_from(3 * step), middle_from(6 * step));
-}
-
-template <typename Word>
-struct Part {
-    Word *words, *spare;
-    std::size_t n;
-    Word* out;  // where they end: in one of the two arrays
-    bool done;  // in order already
-
-    Part of(std::size_t begin, std::size_t end, bool is_done) const {
-        return {words + begin, spare + begin, end - begin, out + begin, is_done};
+struct Ways {
+    template <typename Word>
+    static constexpr std::size_t few() {
+        return kFew;
+    }
+    template <typename Word>
+    static void sort_few(const Word* from, std::size_t n, Word* to) {
+        wide::sort_few(from, n, to);
+    }
+    template <typename Word>
+    static Divided divide(const Word* from, std::size_t n, Word pivot, Word low_bits, Word* to) {
+        return wide::divide(from, n, pivot, low_bits, to);
     }
 };
-
-// From one array to the other and back. The shorter part first and the longer one in the loop: the
-// depth is at most log2(n).
-template <typename Word>
-EVERTREE_WIDE void sort_words(Part<Word> part, Word low_bits, int patience) {
-    while (!part.done && part.n > kFew) {
-        if (patience-- == 0) {  // bad luck, or somebody's intention
-            std::sort(part.words, part.words + part.n);
-            part.done = true;
-            break;
-        }
-        const Divided divided =
-            divide(part.words, part.n, pivot_of(part.words, part.n), low_bits, part.spare);
-        std::swap(part.words, part.spare);
-        const Part<Word> below = part.of(0, divided.n_below, divided.below_done);
-        const Part<Word> others = part.of(divided.n_below, part.n, divided.others_done);
-        const bool below_first = below.n <= others.n;
-        sort_words(below_first ? below : others, low_bits, patience);
-        part = below_first ? others : below;
-    }
-    if (!part.done) {
-        sort_few(part.words, part.n, part.out);
-    } else if (part.words != part.out) {
-        std::copy_n(part.words, part.n, part.out);
-    }
-}
 
 EVERTREE_WIDE inline void store(std::uint32_t* to, __mmask8 lanes, __m512i wide_elements) {
     _mm512_mask_cvtepi64_storeu_epi32(to, lanes, wide_elements);
@@ -316,7 +242,7 @@ template <typename Element>
 EVERTREE_WIDE void to_elements_avx512(const std::uint64_t* words, std::size_t n,
                                       std::uint64_t low_bits, int class_bits, Element* elements) {
     const __m512i low = _mm512_set1_epi64(static_cast<long long>(low_bits));
-    const __m512i is_new = _mm512_set1_epi64(Bits<Element>::kNew);
+    const __m512i is_new = _mm512_set1_epi64(ElementBits<Element>::kNew);
     const __m512i class_mask = _mm512_set1_epi64((1LL << class_bits) - 1);
     const __m512i shift = _mm512_set1_epi64(class_bits);
     std::uint64_t before = ~words[0];
@@ -328,20 +254,21 @@ EVERTREE_WIDE void to_elements_avx512(const std::uint64_t* words, std::size_t n,
         const __mmask8 differs = _mm512_cmpneq_epi64_mask(_mm512_andnot_si512(low, here),
                                                           _mm512_andnot_si512(low, previous));
         const __m512i here_low = _mm512_and_si512(here, low);
-        const __m512i own = _mm512_or_si512(
-            _mm512_srlv_epi64(here_low, shift),
-            _mm512_slli_epi64(_mm512_and_si512(here_low, class_mask), Bits<Element>::kClassShift));
+        const __m512i own =
+            _mm512_or_si512(_mm512_srlv_epi64(here_low, shift),
+                            _mm512_slli_epi64(_mm512_and_si512(here_low, class_mask),
+                                              ElementBits<Element>::kClassShift));
         store(elements + i, lanes, _mm512_mask_or_epi64(own, differs, own, is_new));
         before = words[std::min(i + 7, n - 1)];
     }
-    elements[0] |= static_cast<Element>(Bits<Element>::kNew);
+    elements[0] |= static_cast<Element>(ElementBits<Element>::kNew);
 }
 
 template <typename Element>
 EVERTREE_WIDE void to_elements_avx512(const std::uint32_t* words, std::size_t n,
                                       std::uint32_t low_bits, int class_bits, Element* elements) {
     const __m512i low = _mm512_set1_epi32(static_cast<int>(low_bits));
-    const __m512i is_new = _mm512_set1_epi32(static_cast<int>(Bits<Element>::kNew));
+    const __m512i is_new = _mm512_set1_epi32(static_cast<int>(ElementBits<Element>::kNew));
     const __m512i class_mask = _mm512_set1_epi32((1 << class_bits) - 1);
     const __m512i shift = _mm512_set1_epi32(class_bits);
     std::uint32_t before = ~words[0];
@@ -353,13 +280,14 @@ EVERTREE_WIDE void to_elements_avx512(const std::uint32_t* words, std::size_t n,
         const __mmask16 differs = _mm512_cmpneq_epi32_mask(_mm512_andnot_si512(low, here),
                                                            _mm512_andnot_si512(low, previous));
         const __m512i here_low = _mm512_and_si512(here, low);
-        const __m512i own = _mm512_or_si512(
-            _mm512_srlv_epi32(here_low, shift),
-            _mm512_slli_epi32(_mm512_and_si512(here_low, class_mask), Bits<Element>::kClassShift));
+        const __m512i own =
+            _mm512_or_si512(_mm512_srlv_epi32(here_low, shift),
+                            _mm512_slli_epi32(_mm512_and_si512(here_low, class_mask),
+                                              ElementBits<Element>::kClassShift));
         store(elements + i, lanes, _mm512_mask_or_epi32(own, differs, own, is_new));
         before = words[std::min(i + 15, n - 1)];
     }
-    elements[0] |= static_cast<Element>(Bits<Element>::kNew);
+    elements[0] |= static_cast<Element>(ElementBits<Element>::kNew);
 }
 
 }  // namespace
@@ -370,8 +298,12 @@ template <typename Word>
 bool sort_any([[maybe_unused]] Word* words, [[maybe_unused]] Word* spare,
               [[maybe_unused]] std::size_t n, [[maybe_unused]] Word low_bits) {
 #ifdef EVERTREE_AVX512
-    if (!has_avx512) return false;
-    sort_words<Word>({words, spare, n, words, false}, low_bits, 64);
+    if (level == Level::plain) return false;
+    if (level == Level::avx2) {
+        avx2::sort(words, spare, n, low_bits);
+    } else {
+        quicksort<Ways, Word>({words, spare, n, words, false}, low_bits);
+    }
     return true;
 #else
     return false;
@@ -390,9 +322,14 @@ template <typename Word, typename Element>
 void to_elements(const Word* words, std::size_t n, Word low_bits, int class_bits,
                  Element* elements) {
 #ifdef EVERTREE_AVX512
-    if (has_avx512) return to_elements_avx512(words, n, low_bits, class_bits, elements);
+    if (level == Level::avx512) return to_elements_avx512(words, n, low_bits, class_bits, elements);
+    if (level == Level::avx2) {
+        plain::to_elements(words, 0, 1, low_bits, class_bits, elements);
+        const std::size_t done = avx2::to_elements(words, n, low_bits, class_bits, elements);
+        return plain::to_elements(words, done, n, low_bits, class_bits, elements);
+    }
 #endif
-    plain::to_elements(words, n, low_bits, class_bits, elements);
+    plain::to_elements(words, 0, n, low_bits, class_bits, elements);
 }
 
 template void to_elements(const std::uint64_t*, std::size_t, std::uint64_t, int, std::uint32_t*);

@@ -1,8 +1,8 @@
 // Wide: the innermost loops of a build, several rows at a time.
 //
-// Each loop has two versions with the same answers: a plain one for every machine, and one for
-// processors with AVX-512, chosen when the program starts. What is rough here (single precision)
-// only says which cuts deserve an exact look.
+// Each loop has three versions with the same answers: a plain one for every machine, one for
+// processors with AVX2 and one for those with AVX-512, chosen when the program starts. What is
+// rough here (single precision) only says which cuts deserve an exact look.
 //
 // Must not know: what the rows are rows of.
 #pragma once
@@ -24,6 +24,11 @@ inline constexpr std::uint32_t kRow = kClassOne - 1;
 }  // namespace element
 
 namespace wide {
+
+// Which of the versions are used: the best that the processor has or, for tests, one below.
+enum class Level : std::uint8_t { plain, avx2, avx512 };
+extern Level level;
+Level best_level();
 
 inline constexpr std::size_t kPadding = 16;  // elements that may be written behind the end
 
@@ -225,6 +230,7 @@ std::uint32_t count_class(const Element* list, std::uint32_t n, Element number);
 // Divides lists stably into others; a side that is not wanted has no place.
 struct Sides {
     Element *left, *right;  // of list 0, or null
+    std::uint32_t n_left;
 };
 void divide(const Lists& lists, const std::uint64_t* goes_left, std::size_t n_rows,
             const Sides& to);
@@ -233,9 +239,6 @@ void divide(const Lists& lists, const std::uint64_t* goes_left, std::size_t n_ro
 bool pays();
 void use(std::optional<bool> use);
 }  // namespace few
-
-// For tests: without, the plain versions are used on every machine.
-void use_avx512(bool use);
 
 }  // namespace wide
 }  // namespace evertree

@@ -10,6 +10,7 @@
 
 #include "upkeep.hpp"
 #include "watch.hpp"
+#include "wide/wide.hpp"
 
 namespace evertree {
 
@@ -34,6 +35,17 @@ bool fails_after(long allocations, Do do_this) {
     }
     allocations_until_failure = -1;
     return failed;
+}
+
+// With the instructions of every level that this processor has, the plain ones first.
+template <typename Do>
+void each_level(Do do_this) {
+    for (const auto level : {wide::Level::plain, wide::Level::avx2, wide::Level::avx512}) {
+        if (level > wide::best_level()) continue;
+        wide::level = level;
+        do_this();
+    }
+    wide::level = wide::best_level();
 }
 
 struct NoWatch : Watch {
@@ -77,5 +89,6 @@ void test_panel();
 void test_packing();
 void test_copies();
 void test_memory();
+void test_wide();
 
 }  // namespace evertree

@@ -335,13 +335,14 @@ void bins() {
                 }
             }
             for (int i = 0; i < 99; ++i) keys.push_back(random() >> (32 - shift));
-            std::vector<std::uint16_t> wide_bins(keys.size()), plain_bins(keys.size());
-            wide::find_bins(keys.data(), keys.size(), bounds, wide_bins.data());
-            wide::use_avx512(false);
-            wide::find_bins(keys.data(), keys.size(), bounds, plain_bins.data());
-            wide::use_avx512(true);
-            expect(wide_bins == plain_bins,
-                   "bins, " + std::to_string(n_bins) + " of them, shift " + std::to_string(shift));
+            std::vector<std::vector<std::uint16_t>> found;
+            each_level([&] {
+                found.emplace_back(keys.size());
+                wide::find_bins(keys.data(), keys.size(), bounds, found.back().data());
+                expect(
+                    found.back() == found.front(),
+                    "bins, " + std::to_string(n_bins) + " of them, shift " + std::to_string(shift));
+            });
         }
     }
 }
@@ -406,14 +407,17 @@ std::string portrait_of_stream(const Table& table, std::size_t n_workers) {
 void all_ways_to_build_agree() {
     int n_compared = 0;
     const auto compare = [&](const Table& table) {
-        wide::use_avx512(true);
         const std::string widely = portrait_of_stream(table, 1);
         expect(portrait_of_stream(table, 3) == widely, "one worker and three, " + table.name());
-        wide::use_avx512(false);
-        wide::few::use(true);
-        expect(portrait_of_stream(table, 1) == widely, "wide and plain, " + table.name());
-        wide::few::use(false);
-        expect(portrait_of_stream(table, 1) == widely, "few rows and many, " + table.name());
+        each_level([&] {
+            for (const bool few : {true, false}) {
+                if (few && wide::level == wide::best_level()) continue;  // as it was
+                wide::few::use(few);
+                expect(portrait_of_stream(table, 1) == widely,
+                       "level " + std::to_string(static_cast<int>(wide::level)) +
+                           (few ? ", few rows by themselves, " : ", all alike, ") + table.name());
+            }
+        });
         wide::few::use({});
         ++n_compared;
     };
@@ -430,7 +434,6 @@ void all_ways_to_build_agree() {
             }
         }
     }
-    wide::use_avx512(true);
     std::printf("all_ways_to_build_agree: %d streams\n", n_compared);
 }
 
@@ -554,15 +557,14 @@ int main() {
     evertree::interrupts();
     evertree::exact_comparison();
     evertree::bins();
-    evertree::sorting();
-    evertree::wide::use_avx512(false);
-    evertree::sorting();
+    evertree::each_level(evertree::sorting);
     evertree::all_ways_to_build_agree();
     evertree::put_off();
     evertree::test_panel();
     evertree::test_packing();
     evertree::test_copies();
     evertree::test_memory();
+    evertree::test_wide();
     if (evertree::failures > 0) return 1;
     std::printf("core: all passed\n");
     return 0;

@@ -67,8 +67,7 @@ void forms() {
     expect(code_of(-0.0, Form::full) == code_of(0.0, Form::full), "there is one zero");
 }
 
-void rows_come_back(bool wide) {
-    wide::use_avx512(wide);
+void rows_come_back() {
     std::mt19937 random(4);
     for (const std::size_t n_features : {1, 7, 8, 9, 70}) {
         Packing packing(n_features);
@@ -91,7 +90,6 @@ void rows_come_back(bool wide) {
             expect(std::equal(x.begin(), x.end(), back.begin(), same_bits), "it comes back");
         }
     }
-    wide::use_avx512(true);
 }
 
 // Feature after feature needs a wider form, at any time; rows are found by value meanwhile.
@@ -180,7 +178,7 @@ void features_grow_wider() {
 
 void test_packing() {
     forms();
-    for (const bool wide : {false, true}) rows_come_back(wide);
+    each_level(rows_come_back);
     features_grow_wider();
 }
 
