@@ -8,8 +8,7 @@ namespace evertree {
 
 namespace {
 
-constexpr std::size_t kKeepScratchUpTo = std::size_t{1} << 23;  // bytes, of which a row needs:
-constexpr std::size_t kScratchOfRow = 128, kScratchOfValue = 4;
+constexpr std::size_t kKeepScratchUpTo = std::size_t{1} << 23;  // bytes
 constexpr std::size_t kTogetherFrom = std::size_t{1} << 18;  // elements: below, one is faster
 constexpr std::size_t kPartsAWorker = 4;                     // to look for copies in
 constexpr std::size_t kTaskShare = 32;  // nodes with less of the rows are one worker's
@@ -19,7 +18,7 @@ constexpr std::size_t kTaskShare = 32;  // nodes with less of the rows are one w
 void Builder::build(const Examples& examples, std::span<const ClassCount> counts,
                     std::uint32_t depth, std::optional<PutOff> put_off, Plan& plan, Watch& watch) {
     const std::span<const Slot> rows = plan.rows;
-    start_scratch(examples, rows.size(), put_off.has_value());
+    start_scratch(examples, rows.size());
     plan.nodes.clear();
     plan.counts.clear();
     put_off_ = put_off.value_or(PutOff{});
@@ -40,15 +39,16 @@ void Builder::build(const Examples& examples, std::span<const ClassCount> counts
     if (!keeps_scratch_) release();
 }
 
-// A large rebuild must not leave its scratch behind for a million small ones. Among updates, many
-// of which rebuild, it may take as much as packing has saved of the values.
-void Builder::start_scratch(const Examples& examples, std::size_t n_rows, bool among_updates) {
+// Fresh memory costs up to a quarter of a rebuild, but a large one must not leave more behind than
+// packing has saved of the values: then rows and scratch take no more than the bare numbers.
+void Builder::start_scratch(const Examples& examples, std::size_t n_rows) {
     const std::size_t n_features = columns_.kinds.size(), unpacked = n_features * sizeof(double);
     const std::size_t packed = std::min(examples.packing().record_bytes(), unpacked);
-    const std::size_t saved = among_updates ? examples.size() * (unpacked - packed) : 0;
-    const std::size_t of_row = kScratchOfRow * n_workers_ + kScratchOfValue * n_features;
+    // As measured: a code takes two bytes, and what has many values is wide, and sorted besides.
+    const std::size_t of_row = 28 + 4 * n_workers_ + 2 * n_features + packed / 2;
     scratch_bytes_ = std::max(scratch_bytes_, n_rows * of_row);
-    keeps_scratch_ = scratch_bytes_ <= std::max(kKeepScratchUpTo, saved);
+    keeps_scratch_ =
+        scratch_bytes_ <= std::max(kKeepScratchUpTo, examples.size() * (unpacked - packed));
 }
 
 void Builder::release() {

@@ -36,8 +36,8 @@ class Builder {
     }
 
     // The plan has the rows, and gets them in another order; `counts` are those of their classes,
-    // sorted by class. `depth` is that of the subtree's root, which is never put off. For one of
-    // many updates, some may be put off; without that, all is built, and scratch given back.
+    // sorted by class. `depth` is that of the subtree's root, which is never put off; the
+    // rest may be.
     void build(const Examples& examples, std::span<const ClassCount> counts, std::uint32_t depth,
                std::optional<PutOff> put_off, Plan& plan, Watch& watch);
 
@@ -85,7 +85,7 @@ class Builder {
     void count_classes(Worker& worker, std::uint32_t begin, std::uint32_t end) const;
     void plan_children(Worker& worker, Plan& plan, const Open& parent, std::uint32_t middle);
     void order_rows(Plan& plan, Watch& watch);
-    void start_scratch(const Examples& examples, std::size_t n_rows, bool among_updates);
+    void start_scratch(const Examples& examples, std::size_t n_rows);
     void release();
 
     // With a crew: do_this(worker, item, watch) for each item, by whichever worker is free.
