@@ -9,9 +9,9 @@ namespace evertree {
 namespace {
 
 constexpr std::size_t kKeepScratchUpTo = std::size_t{1} << 23;  // bytes
-constexpr std::size_t kTogetherFrom = std::size_t{1} << 18;  // elements: below, one is faster
-constexpr std::size_t kPartsAWorker = 4;                     // to look for copies in
-constexpr std::size_t kTaskShare = 32;  // nodes with less of the rows are one worker's
+constexpr std::size_t kTogetherFrom = std::size_t{1} << 18;     // elements: below, one is faster
+constexpr std::size_t kPartsAWorker = 4;                        // to look for copies in
+constexpr std::size_t kTasksAWorker = 8;  // nodes with a smaller share are one worker's
 
 }  // namespace
 
@@ -381,7 +381,7 @@ void Builder::plan_together(Plan& plan, Watch& watch) {
     while (!first.open.empty()) {
         const Open open = first.open.back();
         first.open.pop_back();
-        if (open.segment.n_rows() * kTaskShare >= columns_.n) {
+        if (open.segment.n_rows() * kTasksAWorker * crew_->size() >= columns_.n) {
             plan_node(first, plan, open, best_of, divide_rows, divide_features);
         } else {
             const auto features = first.search.features(open.segment);
