@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "avx2/avx2.hpp"
 #include "avx512.hpp"
 #include "wide.hpp"
 
@@ -81,6 +82,11 @@ void mark_uncommon(const std::byte* record, std::size_t n_bytes, const std::byte
                    const std::uint64_t* wanted, std::uint64_t* marks) {
 #ifdef EVERTREE_AVX512
     if (level == Level::avx512) return mark_uncommon_avx512(record, n_bytes, common, wanted, marks);
+#endif
+#ifdef EVERTREE_AVX2
+    if (level == Level::avx2 && n_bytes >= 32) {
+        return avx2::mark_uncommon(record, n_bytes, common, wanted, marks);
+    }
 #endif
     plain::mark_uncommon(record, n_bytes, common, wanted, marks);
 }

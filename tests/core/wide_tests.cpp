@@ -85,6 +85,28 @@ void codes_are_gathered(std::size_t n) {
     }
 }
 
+void uncommon_bytes_are_marked(std::size_t n_bytes) {
+    std::vector<std::byte> common(n_bytes), record;
+    for (std::byte& b : common) b = static_cast<std::byte>(random_below(256));
+    record = common;
+    for (std::size_t i = 0; i < n_bytes / 3; ++i) {
+        record[random_below(n_bytes)] = static_cast<std::byte>(random_below(256));
+    }
+    std::vector<std::uint64_t> wanted((n_bytes + 63) / 64);
+    for (std::size_t i = 0; i < n_bytes; ++i) {
+        wanted[i / 64] |= std::uint64_t{random_below(4) != 0} << (i % 64);
+    }
+    agree("uncommon bytes of " + std::to_string(n_bytes), [&] {
+        std::vector<std::uint64_t> marks(wanted.size());
+        wide::mark_uncommon(record.data(), n_bytes, common.data(), wanted.data(), marks.data());
+        std::vector<double> found;
+        for (std::size_t i = 0; i < n_bytes; ++i) {
+            found.push_back(static_cast<double>(marks[i / 64] >> (i % 64) & 1));
+        }
+        return found;
+    });
+}
+
 // n elements of two classes, in any order of rows.
 std::vector<std::uint32_t> list_of(std::uint32_t n) {
     std::vector<std::uint32_t> list;
@@ -301,6 +323,7 @@ void few_rows_are_divided(const FewLists& lists, std::size_t n_rows, const std::
 void test_wide() {
     for (std::uint32_t n = 1; n < 140; n += n < 70 ? 1 : 23) {
         if (n < 40) codes_are_gathered(n);
+        uncommon_bytes_are_marked(n);
         lists_are_divided(n);
         cuts_are_scored(n);
         counts_are_scored(n);

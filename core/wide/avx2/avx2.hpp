@@ -64,7 +64,11 @@ template <typename Word, typename Element>
 std::size_t to_elements(const Word* words, std::size_t n, Word low_bits, int class_bits,
                         Element* elements);
 
-// ---- few.cpp ------------------------------------------------------------------------------------
+// ---- lists.cpp ----------------------------------------------------------------------------------
+
+// Of records of 32 bytes or more.
+void mark_uncommon(const std::byte* record, std::size_t n_bytes, const std::byte* common,
+                   const std::uint64_t* wanted, std::uint64_t* marks);
 
 // ---- bins.cpp -----------------------------------------------------------------------------------
 
