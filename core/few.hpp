@@ -3,8 +3,8 @@
 // However large a build, most of its nodes have few rows, and so have most builds. Up to 2,048 rows
 // of up to 16 classes, whose features are real and have no value missing, are numbered anew, and so
 // are their classes: an element takes 16 bits, and the sides of all rows fit a few registers. All
-// others, and those on smaller processors, go the general way (split.hpp), which finds the same
-// splits.
+// others, and those on processors without AVX2, go the general way (split.hpp), which finds the
+// same splits.
 //
 // Must not know: the tree that is there now, when to rebuild.
 #pragma once
