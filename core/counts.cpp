@@ -136,15 +136,13 @@ bool SplitSearch::search_glanced_counts(Search<TwoClassCut>& search, std::uint32
     search.feature = entry & ~kCounted;
     search.counted = true;
     if (glanced.cut < 0.0f && glanced.within < 0.0f) return false;
-    const auto reaches = [&](float score) {
-        return score >= static_cast<float>(search.to_reach) - doubt(search.segment);
-    };
-    if (!reaches(std::max(glanced.cut, glanced.within))) return true;
+    if (!reaches(search, std::max(glanced.cut, glanced.within))) return true;
     const wide::CountedRows rows = counted_rows(search, search.feature);
     cut_scores_.resize(rows.n_values);
     within_scores_.resize(rows.n_values);
     wide::score_counts(rows, cut_scores_.data(), within_scores_.data());
-    const bool look_within = reaches(glanced.within) && sort_bins(search, reaches, watch);
+    const bool look_within = search.share.n_parts > 0 && reaches(search, glanced.within) &&
+                             choose_bins(search, rows) && sort_bins(search, watch);
     const std::uint32_t* inside = ones_left_.get();  // elements of the bins that are looked at
     TwoClassCut& cut = search.cut;
     cut.reset();
@@ -152,11 +150,11 @@ bool SplitSearch::search_glanced_counts(Search<TwoClassCut>& search, std::uint32
     for (std::uint32_t rank = 0; rank < rows.n_values; ++rank) {
         const std::uint32_t* const group = rows.counts + 2 * std::size_t{rank};
         if (cut.is_empty(group)) continue;
-        if (cut.left > 0 && reaches(cut_scores_[last])) {
+        if (cut.left > 0 && reaches(search, cut_scores_[last])) {
             search.look(cut, 2 * cut.left >= cut.size, 0, rank, last);
         }
         if (look_within && looked_at_[rank] != 0) {
-            if (reaches(within_scores_[rank])) search_bin(search, rank, inside);
+            if (reaches(search, within_scores_[rank])) search_bin(search, rank, inside);
             inside += group[0] + group[1];
         }
         cut.move(group);
@@ -165,14 +163,34 @@ bool SplitSearch::search_glanced_counts(Search<TwoClassCut>& search, std::uint32
     return true;
 }
 
+bool SplitSearch::reaches(const Search<TwoClassCut>& search, float score) {
+    return score >= static_cast<float>(search.to_reach) - doubt(search.segment);
+}
+
+// The bins to be looked at, as far as they are this worker's; false if there is none.
+bool SplitSearch::choose_bins(const Search<TwoClassCut>& search, const wide::CountedRows& rows) {
+    const auto n_in = [&](std::size_t rank) {
+        return reaches(search, within_scores_[rank])
+                   ? std::uint64_t{rows.counts[2 * rank]} + rows.counts[2 * rank + 1]
+                   : 0;
+    };
+    std::uint64_t n_all = 0, n_before = 0;
+    for (std::size_t rank = 0; rank < rows.n_values; ++rank) n_all += n_in(rank);
+    bool any = false;
+    looked_at_.assign(rows.n_values, 0);
+    for (std::size_t rank = 0; rank < rows.n_values; ++rank) {
+        const std::uint64_t n = n_in(rank);
+        const bool own = n > 0 && n_before * search.share.n_parts / n_all == search.share.part;
+        looked_at_[rank] = own ? 1 : 0;
+        any |= own;
+        n_before += n;
+    }
+    return any;
+}
+
 // The rows of those bins, in the order of their keys, as elements in ones_left_; false if all keys
 // are equal.
-template <typename Reaches>
-bool SplitSearch::sort_bins(const Search<TwoClassCut>& search, Reaches reaches, Watch& watch) {
-    looked_at_.resize(within_scores_.size());
-    for (std::size_t rank = 0; rank < looked_at_.size(); ++rank) {
-        looked_at_[rank] = reaches(within_scores_[rank]) ? 1 : 0;
-    }
+bool SplitSearch::sort_bins(const Search<TwoClassCut>& search, Watch& watch) {
     const std::uint16_t* const ranks = columns_.coded.ranks_of(search.feature);
     std::size_t n = 0;
     for (const std::uint32_t row : rows(search.segment)) {

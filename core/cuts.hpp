@@ -143,6 +143,7 @@ struct SplitSearch::Search {
     Cut cut_missing_left;
     Candidate best;
     double to_reach = -1.0;
+    BinShare share = {};
     std::uint32_t feature = 0;
     bool counted = false;
 

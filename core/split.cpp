@@ -17,7 +17,7 @@ float SplitSearch::doubt(const Segment& segment) {
 }
 
 Candidate SplitSearch::best(Segment& segment, std::span<const ClassCount> counts, Watch& watch) {
-    Candidate best = best_of(open_features(segment), segment, counts, -1.0, watch);
+    Candidate best = best_of(open_features(segment), segment, counts, -1.0, {}, watch);
     close_features(segment);
     set_value(best, segment);
     return best;
@@ -59,20 +59,27 @@ SplitSearch::TwoClassCut SplitSearch::cut_of(const Segment& segment,
     return {counts, segment.size(), ones};
 }
 
-double SplitSearch::score_to_reach(std::span<const std::uint32_t> features, const Segment& segment,
-                                   std::span<const ClassCount> counts) {
-    if (columns_.n_classes != 2) return -1.0;
+SplitSearch::Glance SplitSearch::first_glance(std::span<const std::uint32_t> features,
+                                              const Segment& segment,
+                                              std::span<const ClassCount> counts) {
+    if (columns_.n_classes != 2) return {};
     const TwoClassCut cut = cut_of(segment, counts);
     Search<TwoClassCut> search{segment, cut, cut, {}};
     glance_at_counts(features, search);
-    return search.to_reach;
+    Glance glance{search.to_reach, {}};
+    for (std::size_t i = 0; i < features.size(); ++i) {
+        if (!can_glance_at_counts(search, features[i])) continue;
+        if (reaches(search, counted_scores_[i].within)) glance.within.push_back(features[i]);
+    }
+    return glance;
 }
 
 Candidate SplitSearch::best_of(std::span<std::uint32_t> features, const Segment& segment,
-                               std::span<const ClassCount> counts, double to_reach, Watch& watch) {
+                               std::span<const ClassCount> counts, double to_reach, BinShare share,
+                               Watch& watch) {
     if (columns_.n_classes == 2) {
         const TwoClassCut cut = cut_of(segment, counts);
-        Search<TwoClassCut> found{segment, cut, cut, {}, to_reach};
+        Search<TwoClassCut> found{segment, cut, cut, {}, to_reach, share};
         search(features, found, watch);
         return found.best;
     }

@@ -63,6 +63,12 @@ struct Candidate {
     std::uint64_t last_key = 0, next_key = 0;
 };
 
+// Which of the bins that deserve a look within are looked at: those of one part in so many, by the
+// rows in them; with no parts none.
+struct BinShare {
+    std::uint32_t part = 0, n_parts = 1;
+};
+
 class SplitSearch {
   public:
     explicit SplitSearch(Columns& columns) : columns_(columns) {}
@@ -89,10 +95,16 @@ class SplitSearch {
     // Among `features` only, which may change form; those that do not vary become kDropped.
     // What is below that score need not be found.
     Candidate best_of(std::span<std::uint32_t> features, const Segment& segment,
-                      std::span<const ClassCount> counts, double to_reach, Watch& watch);
-    // A score that the best split of all features reaches, as far as counts can tell at a glance.
-    double score_to_reach(std::span<const std::uint32_t> features, const Segment& segment,
-                          std::span<const ClassCount> counts);
+                      std::span<const ClassCount> counts, double to_reach, BinShare share,
+                      Watch& watch);
+    // What counts tell at a glance: a score that the best split of all features reaches, and the
+    // features that have to be looked at within bins for it.
+    struct Glance {
+        double to_reach = -1.0;
+        std::vector<std::uint32_t> within;
+    };
+    Glance first_glance(std::span<const std::uint32_t> features, const Segment& segment,
+                        std::span<const ClassCount> counts);
     // How long that takes for one of them, roughly.
     std::size_t cost(std::uint32_t entry, const Segment& segment) const;
     std::span<std::uint32_t> open_features(Segment& segment);
@@ -226,8 +238,9 @@ class SplitSearch {
                                Watch&) {
         return false;
     }
-    template <typename Reaches>
-    bool sort_bins(const Search<TwoClassCut>& search, Reaches reaches, Watch& watch);
+    static bool reaches(const Search<TwoClassCut>& search, float score);
+    bool choose_bins(const Search<TwoClassCut>& search, const wide::CountedRows& rows);
+    bool sort_bins(const Search<TwoClassCut>& search, Watch& watch);
     void search_bin(Search<TwoClassCut>& search, std::uint32_t rank,
                     const std::uint32_t* element) const;
     void find_keys(Candidate& best, const Segment& segment) const;

@@ -1,5 +1,6 @@
 // The steps of a build that several workers share: loading, and those of one large node.
 #include <algorithm>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,17 @@ namespace evertree {
 namespace {
 
 constexpr std::size_t kGroups = 2;  // of features to be searched, for each worker
+
+// Ties go to the lower feature, then to the lower threshold, as one worker finds them in order.
+bool comes_before(const Candidate& a, const Candidate& b) {
+    if (!a.found || !b.found) return a.found && !b.found;
+    if (leaves_less(a.sides, b.sides)) return true;
+    if (leaves_less(b.sides, a.sides)) return false;
+    const auto place = [](const Candidate& c) {
+        return std::tuple(c.split.feature, c.last_left, !c.within, c.last_key);
+    };
+    return place(a) < place(b);
+}
 
 }  // namespace
 
@@ -73,24 +85,34 @@ Candidate Builder::best_together(Segment& segment, std::span<const ClassCount> c
     for (std::size_t i = 0; i < features.size(); ++i) {
         costs[i + 1] = costs[i] + first.cost(features[i], segment);
     }
-    // Each group alone would look for its own best within many bins.
-    const double to_reach = first.score_to_reach(features, segment, counts);
+    // Each group alone would look for its own best within many bins. Of a feature that has to be
+    // looked at within bins, each worker takes some of them; mostly it is one feature, and most of
+    // the work.
+    const SplitSearch::Glance glance = first.first_glance(features, segment, counts);
     const std::size_t n_groups = kGroups * crew_->size();
+    const std::size_t n_parts = glance.within.size() < n_groups ? crew_->size() : 1;
+    const std::size_t n_looks = glance.within.size() * n_parts;
     const auto group_begin = [&](std::size_t group) {
         const std::size_t share = costs.back() * group / n_groups;
         return static_cast<std::size_t>(std::ranges::lower_bound(costs, share) - costs.begin());
     };
-    std::vector<Candidate> found(n_groups);
-    crew_->each(n_groups, watch, [&](std::size_t w, std::size_t group, Watch& own_watch) {
+    std::vector<Candidate> found(n_looks + n_groups);
+    crew_->each(found.size(), watch, [&](std::size_t w, std::size_t item, Watch& own_watch) {
+        SplitSearch& search = workers_[w]->search;
+        if (item < n_looks) {
+            std::uint32_t feature = glance.within[item / n_parts];
+            const BinShare share{static_cast<std::uint32_t>(item % n_parts),
+                                 static_cast<std::uint32_t>(n_parts)};
+            found[item] =
+                search.best_of({&feature, 1}, segment, counts, glance.to_reach, share, own_watch);
+            return;
+        }
+        const std::size_t group = item - n_looks;
         const std::size_t begin = group_begin(group), end = group_begin(group + 1);
         const auto some = features.subspan(begin, end - begin);
-        found[group] = workers_[w]->search.best_of(some, segment, counts, to_reach, own_watch);
+        found[item] = search.best_of(some, segment, counts, glance.to_reach, {0, 0}, own_watch);
     });
-    Candidate best;
-    for (const Candidate& other : found) {  // ties go to the lower feature
-        if (!other.found) continue;
-        if (!best.found || leaves_less(other.sides, best.sides)) best = other;
-    }
+    Candidate best = *std::ranges::min_element(found, comes_before);
     first.close_features(segment);
     first.set_value(best, segment);
     return best;

@@ -74,6 +74,21 @@ def test_the_tree_is_the_same_where_rows_repeat(n_classes, monkeypatch):
     assert tree.certify().ok
 
 
+def test_of_equal_splits_in_bins_of_different_workers_the_lowest_is_taken(monkeypatch):
+    # Cutting off the one side leaves as much as cutting off the other, each within a bin.
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    random = np.random.default_rng(3)
+    n, d = 40_000, 12
+    X = random.normal(size=(n, d))
+    X[:, 1] = random.permutation(np.arange(n)) - (n - 1) / 2
+    y = (np.abs(X[:, 1]) > 12_345).tolist()
+    for n_jobs in (None, 2, -1):
+        tree = EverTree(d, max_depth=2, n_jobs=n_jobs)
+        tree.insert_many(X, y)
+        root = tree.nodes()[0]
+        assert (root["feature"], root["threshold"]) == (1, -12_345.0)
+
+
 def test_how_many_threads(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     found = [Limits.checked(1, n_jobs=n).n_jobs for n in (None, 1, 3, 100, -1, -2, -100)]
