@@ -7,6 +7,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -17,6 +18,13 @@
 namespace evertree {
 
 namespace nb = nanobind;
+
+// The labels of a batch, each of them once, and which of them a row has. The same object is the
+// same label; equal ones may be there more than once.
+struct BatchLabels {
+    std::vector<nb::object> labels;
+    std::vector<std::uint32_t> of_row;
+};
 
 class Labels {
   public:
@@ -31,6 +39,25 @@ class Labels {
         const nb::python_error failure;
         encoder_.attr("label")(label);
         throw failure;
+    }
+    BatchLabels plain(const nb::list& y) const {
+        BatchLabels batch;
+        batch.of_row.reserve(y.size());
+        // Most batches have few labels, or few objects for them.
+        struct Seen {
+            nb::object label;
+            std::uint32_t place = 0;
+        };
+        std::array<Seen, 32> seen;
+        for (const nb::handle label : y) {
+            Seen& last = seen[reinterpret_cast<std::uintptr_t>(label.ptr()) / 16 % seen.size()];
+            if (last.label.ptr() != label.ptr()) {
+                batch.labels.push_back(plain(label));
+                last = {nb::borrow(label), static_cast<std::uint32_t>(batch.labels.size() - 1)};
+            }
+            batch.of_row.push_back(last.place);
+        }
+        return batch;
     }
     // The id of a known label.
     std::optional<ClassId> find(const nb::object& label) const {

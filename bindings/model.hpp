@@ -81,21 +81,25 @@ class Model {
     }
 
     nb::object insert_many(const Matrix& X, const nb::list& y, const std::optional<IdArray>& ids) {
-        const std::vector<nb::object> labels = plain_labels(y);
-        std::vector<Insertion> insertions(labels.size());
+        const BatchLabels given = labels_.plain(y);
+        const std::size_t n = given.of_row.size();
+        std::vector<Insertion> insertions(n);
+        std::vector<ClassId> classes(given.labels.size());
         // The answer is made before anything changes: afterwards nothing may fail.
-        auto* const used = new std::vector<ExampleId>(labels.size());
+        auto* const used = new std::vector<ExampleId>(n);
         const nb::object result = as_array(used);
         const std::unique_lock writing = lock_to_insert();
-        if (!ids && !enough_ids_left(labels.size())) return nb::int_(kNoIdLeft);
-        for (std::size_t i = 0; i < labels.size(); ++i) {
+        if (!ids && !enough_ids_left(n)) return nb::int_(kNoIdLeft);
+        for (std::size_t i = 0; i < n; ++i) {
             (*used)[i] = ids ? ids->data()[i] : next_id_ + static_cast<ExampleId>(i);
             if (ids && examples().find((*used)[i]) != kNoSlot) return nb::int_(i);
         }
         const LabelsOfBatch batch(*this);
-        for (std::size_t i = 0; i < labels.size(); ++i) {
-            const ClassId label = labels_.find_or_add(labels[i]);
-            insertions[i] = {X.data() + i * X.shape(1), label, (*used)[i]};
+        for (std::size_t c = 0; c < classes.size(); ++c) {
+            classes[c] = labels_.find_or_add(given.labels[c]);
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+            insertions[i] = {X.data() + i * X.shape(1), classes[given.of_row[i]], (*used)[i]};
         }
         {
             const nb::gil_scoped_release release;
@@ -106,17 +110,19 @@ class Model {
     }
 
     std::int64_t delete_many_values(const Matrix& X, const nb::list& y) {
-        const std::vector<nb::object> labels = plain_labels(y);
+        const BatchLabels given = labels_.plain(y);
         const std::unique_lock writing(gate_);
         subject_.index_values();
+        std::vector<std::optional<ClassId>> classes(given.labels.size());
+        for (std::size_t c = 0; c < classes.size(); ++c) classes[c] = labels_.find(given.labels[c]);
         std::vector<Slot> slots;
         std::unordered_map<Slot, Slot> next;  // by the first of equal examples: the next to take
         std::vector<double> x(X.shape(1));
-        for (std::size_t i = 0; i < labels.size(); ++i) {
+        for (std::size_t i = 0; i < given.of_row.size(); ++i) {
             for (std::size_t j = 0; j < x.size(); ++j) {
                 x[j] = normalized(X.data()[i * x.size() + j]);
             }
-            const auto label = labels_.find(labels[i]);
+            const auto label = classes[given.of_row[i]];
             const Slot first = label ? examples().find(x.data(), *label) : kNoSlot;
             if (first == kNoSlot) return static_cast<std::int64_t>(i);
             Slot& take = next.try_emplace(first, first).first->second;
@@ -342,13 +348,6 @@ class Model {
     const Examples& examples() const { return subject_.examples(); }
     const Tree& tree() const { return subject_.tree(); }
     Row read(nb::handle x) const { return Row(x, subject_.kinds(), encoder_); }
-
-    std::vector<nb::object> plain_labels(const nb::list& y) const {
-        std::vector<nb::object> labels;
-        labels.reserve(y.size());
-        for (const nb::handle label : y) labels.push_back(labels_.plain(label));
-        return labels;
-    }
 
     // Between two looks at the tree: what was put off on the way of a row is built.
     void finish_way(const Row& row) {

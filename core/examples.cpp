@@ -73,8 +73,32 @@ void SlotIndex::erase(std::uint32_t hash, Slot slot) noexcept {
     entries_[hole] = Entry{};
 }
 
-Examples::Examples(std::size_t n_features)
-    : packing_(n_features), scratch_(packing_.record_bytes()) {}
+Examples::Examples(std::size_t n_features) : packing_(n_features) {}
+
+void Examples::stage(std::span<const Insertion> coming, std::span<Slot> slots) {
+    reserve(coming);
+    const std::size_t n_packed = pack(coming);
+    if (n_packed < coming.size()) {
+        try {
+            make_fit(coming.subspan(n_packed));
+        } catch (...) {
+            NextSlots next = next_slots();
+            for (std::size_t i = 0; i <= n_packed; ++i) wipe(take(next));
+            throw;
+        }
+        pack(coming);
+    }
+    NextSlots next = next_slots();
+    for (std::size_t i = 0; i < coming.size(); ++i) {
+        const Slot slot = slots[i] = take(next);
+        if (!is_number_of(coming[i].id, slot)) by_id_.prefetch(id_hash(coming[i].id));
+        heads_[slot] = {coming[i].label, 0};
+        if (ids_kept_) ids_[slot] = coming[i].id;
+    }
+    slots_free_ -= std::min(slots_free_, coming.size());
+    first_free_ = next.free;
+    slots_used_ = next.fresh;
+}
 
 void Examples::reserve(std::span<const Insertion> coming) {
     const std::size_t more = coming.size();
@@ -84,7 +108,6 @@ void Examples::reserve(std::span<const Insertion> coming) {
     if (to_index > 0) keep_ids();
     // Before their numbers run out, the order of the admissions moves into the lists.
     if (n_admissions_ + more > std::numeric_limits<std::uint32_t>::max()) index_values();
-    make_fit(coming);
     const std::size_t capacity = chunks_.size() << kChunkBits;
     const std::size_t fresh = more > slots_free_ ? more - slots_free_ : 0;
     if (values_indexed_) {
@@ -128,16 +151,21 @@ void Examples::keep_ids() {
     ids_kept_ = true;
 }
 
-void Examples::make_fit(std::span<const Insertion> coming) {
-    const auto fits = [&](const Insertion& i) { return packing_.pack(i.x, scratch_.data()); };
-    const auto misfit = std::find_if_not(coming.begin(), coming.end(), fits);
-    packed_ = misfit == coming.end() && !coming.empty() ? coming.back().x : nullptr;
-    if (misfit == coming.end()) return;
+// Right into the slots that they will get. Returns how many fit before one does not.
+std::size_t Examples::pack(std::span<const Insertion> coming) noexcept {
+    NextSlots next = next_slots();
+    std::size_t n = 0;
+    while (n < coming.size() && packing_.pack(coming[n].x, record(take(next)))) ++n;
+    return n;
+}
+
+void Examples::make_fit(std::span<const Insertion> misfits) {
     Packing wider = packing_;
-    for (auto i = misfit; i != coming.end(); ++i) {
-        if (wider.pack(i->x, scratch_.data())) continue;
-        wider.widen(i->x);
-        scratch_.resize(std::max(scratch_.size(), wider.record_bytes()));
+    std::vector<std::byte> record(packing_.record_bytes());
+    for (const Insertion& i : misfits) {
+        if (wider.pack(i.x, record.data())) continue;
+        wider.widen(i.x);
+        record.resize(std::max(record.size(), wider.record_bytes()));
     }
     if (slots_used_ >= 2 * slots_at_repacks_) {
         slots_at_repacks_ = std::max(slots_used_, kFewSlots);
@@ -147,7 +175,6 @@ void Examples::make_fit(std::span<const Insertion> coming) {
         wider.widen_all();
         may_narrow_ = true;
     }
-    scratch_.resize(wider.record_bytes());
     repack(std::move(wider));
 }
 
@@ -162,7 +189,6 @@ void Examples::narrow(Watch& watch) {
         if (!narrowest.pack(x.data(), scratch.data())) narrowest.widen(x.data());
         watch.worked(2 * n_features());
     }
-    scratch_.resize(std::max(scratch_.size(), narrowest.record_bytes()));
     repack(std::move(narrowest));
     may_narrow_ = false;
     n_repacks_ = 0;
@@ -185,29 +211,11 @@ void Examples::repack(Packing packing) {
     packing_ = std::move(packing);
 }
 
-Slot Examples::stage(const Insertion& coming) noexcept {
-    Slot slot = first_free_;
-    if (slot != kNoSlot) {
-        first_free_ = heads_[slot].admission;
-        --slots_free_;
-    } else {
-        slot = static_cast<Slot>(slots_used_++);
-    }
-    if (!is_number_of(coming.id, slot)) by_id_.prefetch(id_hash(coming.id));  // for admit
-    heads_[slot] = {coming.label, 0};
-    if (ids_kept_) ids_[slot] = coming.id;
-    if (coming.x == packed_) {
-        std::memcpy(record(slot), scratch_.data(), packing_.record_bytes());
-        packed_ = nullptr;
-    } else {
-        packing_.pack(coming.x, record(slot));
-    }
-    return slot;
-}
+// Erased means erased: nothing of the values stays behind in a free slot.
+void Examples::wipe(Slot slot) noexcept { std::memset(record(slot), 0, packing_.record_bytes()); }
 
 void Examples::discard(Slot slot) noexcept {
-    // Erased means erased: nothing of the values stays behind in a free slot.
-    std::memset(record(slot), 0, packing_.record_bytes());
+    wipe(slot);
     heads_[slot].label_and_active &= ~Head::kActive;
     heads_[slot].admission = first_free_;
     first_free_ = slot;

@@ -84,10 +84,9 @@ class Examples {
     std::size_t n_features() const { return packing_.n_features(); }
     std::size_t size() const { return size_; }
 
-    // Makes room for these examples, so that stage and admit cannot fail.
-    void reserve(std::span<const Insertion> coming);
-    // The values are normalized on the way in.
-    Slot stage(const Insertion& coming) noexcept;
+    // Slots for these examples, with all that they need, so that admit cannot fail. The values are
+    // normalized on the way in. May fail, and changes nothing then.
+    void stage(std::span<const Insertion> coming, std::span<Slot> slots);
     void admit(Slot slot) noexcept;
     void discard(Slot slot) noexcept;
     void remove(Slot slot) noexcept;
@@ -150,11 +149,23 @@ class Examples {
         return const_cast<std::byte*>(std::as_const(*this).record(slot));
     }
     static bool is_number_of(ExampleId id, Slot slot) { return id == ExampleId{slot}; }
+    void reserve(std::span<const Insertion> coming);
     std::size_t most_to_index(std::span<const Insertion> coming) const;
+    // The slots that come next, in their order: free ones, then new ones.
+    struct NextSlots {
+        Slot free, fresh;
+    };
+    Slot take(NextSlots& next) const {
+        return next.free == kNoSlot ? next.fresh++
+                                    : std::exchange(next.free, heads_[next.free].admission);
+    }
+    NextSlots next_slots() const { return {first_free_, slots_end()}; }
     void add_chunks(std::size_t count);
     void keep_ids();
-    void make_fit(std::span<const Insertion> coming);
+    std::size_t pack(std::span<const Insertion> coming) noexcept;
+    void make_fit(std::span<const Insertion> misfits);
     void repack(Packing packing);
+    void wipe(Slot slot) noexcept;
     void link_equals(Slot slot) noexcept;
     void unlink_equals(Slot slot) noexcept;
     template <typename ValueOf>
@@ -163,9 +174,7 @@ class Examples {
     bool has_x(Slot slot, const double* x) const;
 
     Packing packing_;
-    std::vector<std::byte> scratch_;  // a record
-    const double* packed_ = nullptr;  // the row that it is of, between reserve and stage
-    std::size_t n_repacks_ = 0;       // since there were so many slots:
+    std::size_t n_repacks_ = 0;  // since there were so many slots:
     std::size_t slots_at_repacks_ = 0;
     bool may_narrow_ = false;  // a value that needed its form may be gone
     std::size_t size_ = 0;

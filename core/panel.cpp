@@ -237,7 +237,6 @@ void Panel::wake_if_none_can_answer() {
 // ---- all trees, or none -------------------------------------------------------------------------
 
 void Panel::start(std::span<const Insertion> inserted) {
-    examples_.reserve(inserted);
     if (order_.capacity() < order_.size() + inserted.size()) {
         order_.reserve(std::max(2 * order_.size(), order_.size() + inserted.size()));
     }
@@ -245,9 +244,8 @@ void Panel::start(std::span<const Insertion> inserted) {
     for (const Insertion& i : inserted) {
         if (i.label >= n_of_class_.size()) n_of_class_.resize(i.label + std::size_t{1});
     }
-    staged_.clear();
-    staged_.reserve(inserted.size());
-    for (const Insertion& i : inserted) staged_.push_back(examples_.stage(i));
+    staged_.resize(inserted.size());
+    examples_.stage(inserted, staged_);
     for (Seat& seat : seats_) seat.next = seat.record;
     n_prepared_ = 0;
     class_has_gone_ = false;

@@ -28,11 +28,14 @@ void DynamicTree::rebuild(Watch& watch) {
 }
 
 void DynamicTree::stage(std::span<const Slot> deleted, std::span<const Insertion> inserted) {
-    examples_.reserve(inserted);
     changes_.clear();
     changes_.reserve(deleted.size() + inserted.size());
+    staged_.resize(inserted.size());
+    examples_.stage(inserted, staged_);
     for (const Slot slot : deleted) changes_.push_back({slot, false});
-    for (const Insertion& i : inserted) changes_.push_back({examples_.stage(i), true, i.x});
+    for (std::size_t i = 0; i < inserted.size(); ++i) {
+        changes_.push_back({staged_[i], true, inserted[i].x});
+    }
 }
 
 }  // namespace evertree

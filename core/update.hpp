@@ -45,7 +45,9 @@ class DynamicTree {
 
     Examples examples_;
     Upkeep upkeep_;
-    std::vector<Change> changes_;  // of one update at work; kept for its memory
+    // Of one update at work; kept for their memory.
+    std::vector<Slot> staged_;
+    std::vector<Change> changes_;
 };
 
 }  // namespace evertree
