@@ -18,10 +18,11 @@ constexpr std::size_t kTasksAWorker = 8;  // nodes with a smaller share are one 
 void Builder::build(const Examples& examples, std::span<const ClassCount> counts,
                     std::uint32_t depth, std::optional<PutOff> put_off, Plan& plan, Watch& watch) {
     const std::span<const Slot> rows = plan.rows;
-    start_scratch(examples, rows.size());
     plan.nodes.clear();
     plan.counts.clear();
     put_off_ = put_off.value_or(PutOff{});
+    if (plan_handful(examples, counts, depth, plan, watch)) return;
+    start_scratch(examples, rows.size());
     std::optional<Crew> crew;
     const bool together = rows.size() * columns_.kinds.size() >= kTogetherFrom;
     if (n_workers_ > 1 && together) crew.emplace(n_workers_);
@@ -86,6 +87,34 @@ void Builder::plan_root(Plan& plan, std::span<const ClassCount> counts) {
     }
     root.end = static_cast<std::uint32_t>(root.tally.size);
     root.counts_end = static_cast<std::uint32_t>(plan.counts.size());
+}
+
+// All of the build, if it has so few rows; false, and nothing is done, if it has to go another way.
+bool Builder::plan_handful(const Examples& examples, std::span<const ClassCount> counts,
+                           std::uint32_t depth, Plan& plan, Watch& watch) {
+    const std::size_t n = plan.rows.size();
+    if (n > Handful::kMostRows || counts.size() > Handful::kMostClasses) return false;
+    if (features_if_real_.empty() || !wide::few::pays()) return false;
+    watch.worked(n * features_if_real_.size());
+    handful_.start(examples.packing());
+    for (std::size_t i = 0; i < n; ++i) {
+        const auto own =
+            std::ranges::find(counts, examples.label(plan.rows[i]), &ClassCount::label);
+        handful_.add(examples.record(plan.rows[i]), static_cast<std::size_t>(own - counts.begin()),
+                     i >= put_off_.first_new);
+    }
+    plan_root(plan, counts);
+    for (std::size_t c = 0; c < counts.size(); ++c) plan.counts[c].label = counts[c].label;
+    if (limits_.build_stops(plan.nodes[0].tally, depth)) return true;
+    if (!handful_.plan(features_if_real_, put_off_.largest, plan, 0, depth)) {
+        plan.nodes.clear();
+        plan.counts.clear();
+        return false;
+    }
+    std::array<Slot, Handful::kMostRows> rows;
+    std::ranges::copy(plan.rows, rows.begin());
+    for (std::size_t i = 0; i < n; ++i) plan.rows[i] = rows[handful_.order()[i]];
+    return true;
 }
 
 void Builder::plan_splits(const Examples& examples, std::span<const Slot> rows, std::uint32_t depth,

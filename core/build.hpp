@@ -11,6 +11,7 @@
 // Must not know: the tree that is there now, when to rebuild.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -21,6 +22,7 @@
 #include "crew.hpp"
 #include "examples.hpp"
 #include "few.hpp"
+#include "handful.hpp"
 #include "limits.hpp"
 #include "memory.hpp"
 #include "split.hpp"
@@ -31,8 +33,10 @@ namespace evertree {
 class Builder {
   public:
     Builder(const Limits& limits, std::span<const Kind> kinds, std::size_t n_workers)
-        : limits_(limits), n_workers_(n_workers), columns_(kinds) {
+        : limits_(limits), n_workers_(n_workers), handful_(limits), columns_(kinds) {
         workers_.push_back(std::make_unique<Worker>(columns_, limits_));
+        if (std::ranges::count(kinds, Kind::categorical) > 0) return;
+        for (std::uint32_t j = 0; j < kinds.size(); ++j) features_if_real_.push_back(j);
     }
 
     // The plan has the rows, and gets them in another order; `counts` are those of their classes,
@@ -66,6 +70,8 @@ class Builder {
     void number_classes(const Examples& examples, std::span<const Slot> rows,
                         std::span<const ClassCount> counts, Watch& watch);
     static void plan_root(Plan& plan, std::span<const ClassCount> counts);
+    bool plan_handful(const Examples& examples, std::span<const ClassCount> counts,
+                      std::uint32_t depth, Plan& plan, Watch& watch);
     void plan_splits(const Examples& examples, std::span<const Slot> rows, std::uint32_t depth,
                      Plan& plan, Watch& watch);
     bool plan_few(std::uint32_t depth, Plan& plan, Watch& watch);
@@ -114,6 +120,8 @@ class Builder {
     std::size_t n_workers_;
     Crew* crew_ = nullptr;  // of the build at hand
     PutOff put_off_;        // the same
+    Handful handful_;
+    std::vector<std::uint32_t> features_if_real_;  // all of them, if none is categorical
     Columns columns_;
     std::vector<std::unique_ptr<Worker>> workers_;
     // Scratch that lives from build to build, where it is kept.

@@ -7,6 +7,7 @@
 // Must not know: what the rows are rows of.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -235,10 +236,34 @@ struct Sides {
 void divide(const Lists& lists, const std::uint64_t* goes_left, std::size_t n_rows,
             const Sides& to);
 
-// Whether all this is faster than the way of many rows; or as a test says.
+// Whether all this, and a handful, is faster than the way of many rows; or as a test says.
 bool pays();
 void use(std::optional<bool> use);
 }  // namespace few
+
+// ---- handful.cpp: up to sixteen rows ------------------------------------------------------------
+
+namespace handful {
+using Rows = std::uint16_t;  // a set of them, a bit each
+inline constexpr std::size_t kMostRows = 16, kMostClasses = 16;
+
+// For each of n keys, the rows whose keys are not above it.
+void at_most(const std::uint64_t* keys, std::size_t n, Rows* at_most);
+
+struct Classes {
+    std::size_t n = 0;
+    std::array<Rows, kMostClasses> of_rows;
+};
+// Left are those rows of the set that are at most a certain one, by one of the features.
+struct Cut {
+    std::uint32_t feature = 0, row = 0;
+    bool found = false;
+};
+// Of n rows there is, for each feature, what `at_most` says. The cut of a set of them that leaves
+// the least mass; of equal ones that of the first feature, with the fewest on the left.
+Cut best_cut(const Rows* at_most, std::size_t n_features, std::size_t n, Rows set,
+             const Classes& classes);
+}  // namespace handful
 
 }  // namespace wide
 }  // namespace evertree

@@ -318,6 +318,35 @@ void few_rows_are_divided(const FewLists& lists, std::size_t n_rows, const std::
     }
 }
 
+// Of few values, so that cuts tie.
+void handfuls_are_cut(std::size_t n) {
+    const std::size_t n_features = 1 + random_below(5), n_classes = 2 + random_below(15);
+    constexpr std::size_t most = wide::handful::kMostRows;
+    std::vector<std::uint64_t> keys(n_features * most);
+    for (std::uint64_t& key : keys) key = std::uint64_t{random_below(7)} << 61;
+    std::vector<wide::handful::Rows> sets(n_features * most);
+    agree("at most, of " + std::to_string(n), [&] {
+        for (std::size_t f = 0; f < n_features; ++f) {
+            wide::handful::at_most(keys.data() + f * most, n, sets.data() + f * most);
+        }
+        return numbers(sets);
+    });
+    wide::handful::Classes classes;
+    classes.n = n_classes;
+    classes.of_rows.fill(0);
+    for (std::size_t i = 0; i < n; ++i) {
+        classes.of_rows[random_below(n_classes)] |= static_cast<wide::handful::Rows>(1u << i);
+    }
+    for (int turn = 0; turn < 20; ++turn) {
+        const auto some = static_cast<wide::handful::Rows>(random_below(std::size_t{1} << n));
+        agree("best cut, of " + std::to_string(n), [&] {
+            const wide::handful::Cut cut =
+                wide::handful::best_cut(sets.data(), n_features, n, some, classes);
+            return std::vector<double>{double(cut.found), double(cut.feature), double(cut.row)};
+        });
+    }
+}
+
 }  // namespace
 
 void test_wide() {
@@ -337,6 +366,9 @@ void test_wide() {
                 few_rows_are_divided(lists, n_rows, what);
             }
         }
+    }
+    for (int turn = 0; turn < 50; ++turn) {
+        for (std::size_t n = 1; n <= wide::handful::kMostRows; ++n) handfuls_are_cut(n);
     }
     std::printf("wide: every loop at %d levels\n", static_cast<int>(wide::best_level()) + 1);
 }

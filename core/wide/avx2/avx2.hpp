@@ -109,4 +109,11 @@ void divide(const Lists& lists, const std::uint64_t* goes_left, std::size_t n_ro
 
 }  // namespace evertree::wide::few::avx2
 
+namespace evertree::wide::handful::avx2 {
+
+void at_most(const std::uint64_t* keys, std::size_t n, Rows* at_most);
+Cut best_cut(const Rows* at_most, std::size_t n_features, Rows set, const Classes& classes);
+
+}  // namespace evertree::wide::handful::avx2
+
 #endif
