@@ -5,8 +5,9 @@ all rows with each of three grace periods (the fastest one counts), river over t
 because it needs about a millisecond a row. What evertree has put off is built before its clock
 stops. Both peers get their rows in their own form before the clock starts, and MOA's virtual
 machine is warm: it has learned the same stream, over and over, for four seconds. What the figure
-would be in its first pass is told beside it. Where a set has more classes, MOA is asked again with
-all of them; the targets are for two.
+would be in its first pass is told beside it. On the smaller sets evertree's turn is over in a
+moment, and so is repeated for a second: whatever else the machine does then counts less. Where a
+set has more classes, MOA is asked again with all of them; the targets are for two.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from report import Row, main
 SETS = ("Electricity", "Weather", "INSECTS", "Covertype")
 GRACE_PERIODS = (100, 500, 1000)
 RIVER_ROWS = 3_000
+TURN_SECONDS = 1.0
 
 Labels: TypeAlias = npt.NDArray[np.bool_] | npt.NDArray[np.int64]
 
@@ -48,7 +50,8 @@ def ask(options: Options) -> Iterator[Row]:
 
 def against_moa(options: Options, data: Data, labels: Labels) -> Iterator[Row]:
     """Time all rows, MOA warm and in its first pass. Without MOA the row says so."""
-    jobs: dict[str, Callable[[], Run]] = {"evertree": partial(run_evertree, data, labels)}
+    ours = partial(run_evertree, data, labels)
+    jobs: dict[str, Callable[[], Run]] = {"evertree": ours if options.quick else repeated(ours)}
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "stream"
         if moa.is_installed():
@@ -96,6 +99,18 @@ def run_evertree(data: Data, labels: Labels) -> Run:
     tree = tree_of(data.n_features)
     at_the_end = partial(finish, tree, data.X)
     return test_then_train(tree.label, tree.insert, list(data.X), labels.tolist(), at_the_end)
+
+
+def repeated(job: Callable[[], Run]) -> Callable[[], Run]:
+    """Make a job of a shorter one, over and over; its fastest run counts."""
+
+    def run() -> Run:
+        start, runs = time.perf_counter(), [job()]
+        while time.perf_counter() - start < TURN_SECONDS:
+            runs.append(job())
+        return min(runs, key=_cpu)
+
+    return run
 
 
 def run_river(data: Data) -> Run:

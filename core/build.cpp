@@ -106,7 +106,7 @@ bool Builder::plan_handful(const Examples& examples, std::span<const ClassCount>
     plan_root(plan, counts);
     for (std::size_t c = 0; c < counts.size(); ++c) plan.counts[c].label = counts[c].label;
     if (limits_.build_stops(plan.nodes[0].tally, depth)) return true;
-    if (!handful_.plan(features_if_real_, put_off_.largest, plan, 0, depth)) {
+    if (!handful_.plan(features_if_real_, put_off_.largest, depth, plan)) {
         plan.nodes.clear();
         plan.counts.clear();
         return false;

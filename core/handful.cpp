@@ -37,17 +37,12 @@ void Handful::add(const std::byte* record, std::size_t place_of_class, bool is_n
 }
 
 bool Handful::plan(std::span<const std::uint32_t> features, std::uint32_t largest_put_off,
-                   Plan& plan, std::uint32_t node, std::uint32_t depth) {
+                   std::uint32_t depth, Plan& plan) {
     if (!load(features)) return false;
-    const PlannedNode& top = plan.nodes[node];
-    classes_.n = top.counts_end - top.counts_begin;
-    for (std::size_t c = 0; c < classes_.n; ++c) {
-        labels_[c] = plan.counts[top.counts_begin + c].label;
-    }
+    classes_.n = plan.counts.size();
     largest_put_off_ = largest_put_off;
-    first_begin_ = top.begin;
     const auto all = static_cast<Rows>((1u << n_) - 1);
-    open_.assign(1, {node, depth, all, 0});
+    open_.assign(1, {0, depth, all, 0});
     while (!open_.empty()) {
         const Open open = open_.back();
         open_.pop_back();
@@ -109,12 +104,12 @@ bool Handful::plan_child(const Open& own, Plan& plan) {
     for (std::size_t c = 0; c < classes_.n; ++c) {
         const std::uint32_t n = count(static_cast<Rows>(classes_.of_rows[c] & own.rows));
         if (n == 0) continue;
-        plan.counts.push_back({labels_[c], n});
+        plan.counts.push_back({plan.counts[c].label, n});  // those of the root come first
         child.tally.size += n;
         child.tally.squares += std::uint64_t{n} * n;
     }
     child.counts_end = static_cast<std::uint32_t>(plan.counts.size());
-    child.begin = first_begin_ + own.begin;
+    child.begin = own.begin;
     child.end = child.begin + count(own.rows);
     const bool stops = limits_.build_stops(child.tally, own.depth);
     child.put_off = !stops && child.tally.size <= largest_put_off_ && (own.rows & new_) == 0;

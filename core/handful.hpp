@@ -30,21 +30,21 @@ class Handful {
 
     explicit Handful(const Limits& limits) : limits_(limits) {}
 
-    // The rows to be planned, one by one: a record, and which of the node's classes it has.
+    // The rows to be planned, one by one: a record, and which of the root's classes it has.
     void start(const Packing& packing);
     void add(const std::byte* record, std::size_t place_of_class, bool is_new);
 
-    // Plans what is below a node, whose classes are those of the rows. Where each of them has come
-    // to lie is told by `order`. False, and nothing is done, if a value is missing.
-    bool plan(std::span<const std::uint32_t> features, std::uint32_t largest_put_off, Plan& plan,
-              std::uint32_t node, std::uint32_t depth);
+    // Plans what is below the root of a plan, whose rows and classes these are. Where each of the
+    // rows has come to lie is told by `order`. False, and nothing is done, if a value is missing.
+    bool plan(std::span<const std::uint32_t> features, std::uint32_t largest_put_off,
+              std::uint32_t depth, Plan& plan);
     std::span<const std::uint8_t> order() const { return {order_.data(), n_}; }
 
   private:
     struct Open {
         std::uint32_t node, depth;
         Rows rows;
-        std::uint32_t begin;  // in order_
+        std::uint32_t begin;
     };
 
     bool load(std::span<const std::uint32_t> features);
@@ -60,12 +60,10 @@ class Handful {
     Rows new_ = 0;
     std::uint32_t largest_put_off_ = 0;
     wide::handful::Classes classes_;
-    std::array<ClassId, kMostClasses> labels_;  // by place
-    std::vector<std::byte> differing_;          // of the records
-    std::vector<std::uint32_t> features_;       // those that vary
-    std::vector<Rows> at_most_;                 // of each of them and each row
+    std::vector<std::byte> differing_;     // of the records
+    std::vector<std::uint32_t> features_;  // those that vary
+    std::vector<Rows> at_most_;            // of each of them and each row
     std::vector<Open> open_;
-    std::uint32_t first_begin_ = 0;  // in the plan
     std::array<std::uint8_t, kMostRows> order_;
 };
 
