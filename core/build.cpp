@@ -21,7 +21,7 @@ void Builder::build(const Examples& examples, std::span<const ClassCount> counts
     plan.nodes.clear();
     plan.counts.clear();
     put_off_ = put_off.value_or(PutOff{});
-    if (plan_handful(examples, counts, depth, plan, watch)) return;
+    if (plan_handful(examples, counts, depth, plan, watch)) return give_back_scratch(examples);
     start_scratch(examples, rows.size());
     std::optional<Crew> crew;
     const bool together = rows.size() * columns_.kinds.size() >= kTogetherFrom;
@@ -50,6 +50,13 @@ void Builder::start_scratch(const Examples& examples, std::size_t n_rows) {
     scratch_bytes_ = std::max(scratch_bytes_, n_rows * of_row);
     keeps_scratch_ =
         scratch_bytes_ <= std::max(kKeepScratchUpTo, examples.size() * (unpacked - packed));
+}
+
+// After a build that needs none: of a set that was large before, much may be left.
+void Builder::give_back_scratch(const Examples& examples) {
+    if (scratch_bytes_ <= kKeepScratchUpTo) return;
+    start_scratch(examples, 0);
+    if (!keeps_scratch_) release();
 }
 
 void Builder::release() {

@@ -92,6 +92,7 @@ class Builder {
     void plan_children(Worker& worker, Plan& plan, const Open& parent, std::uint32_t middle);
     void order_rows(Plan& plan, Watch& watch);
     void start_scratch(const Examples& examples, std::size_t n_rows);
+    void give_back_scratch(const Examples& examples);
     void release();
 
     // With a crew: do_this(worker, item, watch) for each item, by whichever worker is free.

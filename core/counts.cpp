@@ -163,8 +163,10 @@ bool SplitSearch::search_glanced_counts(Search<TwoClassCut>& search, std::uint32
     return true;
 }
 
+// A score below zero is that of no cut; without bins, there is none within them.
 bool SplitSearch::reaches(const Search<TwoClassCut>& search, float score) {
-    return score >= static_cast<float>(search.to_reach) - doubt(search.segment);
+    const float to_reach = static_cast<float>(search.to_reach) - doubt(search.segment);
+    return score >= std::max(to_reach, 0.0f);
 }
 
 // The bins to be looked at, as far as they are this worker's; false if there is none.

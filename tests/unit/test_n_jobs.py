@@ -89,6 +89,26 @@ def test_of_equal_splits_in_bins_of_different_workers_the_lowest_is_taken(monkey
         assert (root["feature"], root["threshold"]) == (1, -12_345.0)
 
 
+def test_features_without_bins_are_not_looked_at_within_bins(monkeypatch):
+    # Where the rare flag is constant, no score of a counted feature is known, and where a class is
+    # rare, all of them are next to nothing: neither may pass for a bin that deserves a look.
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    random = np.random.default_rng(4)
+    n = 300_000
+    flags = (random.random((n, 3)) < [0.05, 0.1, 0.2]).astype(float)
+    groups = random.integers(0, 5, size=(n, 2)).astype(float)
+    rare = random.random(n) < 0.0005
+    often = (flags[:, 0] == 1) ^ (random.random(n) < 0.3)
+    for y, limit in ((rare, 0.0), (often, 0.01)):
+        digests = set()
+        for n_jobs in (None, 2, -1):
+            tree = EverTree(5, categorical=[3, 4], min_impurity=limit, max_depth=4, n_jobs=n_jobs)
+            tree.insert_many(np.column_stack([flags, groups]), y.tolist())
+            digests.add(tree.digest())
+        assert len(digests) == 1
+        assert tree.certify().ok
+
+
 def test_how_many_threads(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     found = [Limits.checked(1, n_jobs=n).n_jobs for n in (None, 1, 3, 100, -1, -2, -100)]
