@@ -131,7 +131,7 @@ void Builder::plan_splits(const Examples& examples, std::span<const Slot> rows, 
     columns_.prepare(examples.packing(), classes_, static_cast<std::uint32_t>(class_ids_.size()));
     bring_in(examples, rows, watch);
     merge_copies(watch);
-    hire(crew_ == nullptr ? 1 : crew_->size());
+    hire(n_at_work());
     const bool may_be_few = crew_ == nullptr && columns_.times == nullptr;
     if (may_be_few && plan_few(depth, plan, watch)) return;
     first.open.push_back({0, depth, crew_ == nullptr ? load(watch) : load_together(watch)});
@@ -161,7 +161,7 @@ void Builder::bring_in(const Examples& examples, std::span<const Slot> rows, Wat
     constexpr std::size_t n_arrays = 3;
     const std::size_t n = rows.size(), at_once = crew_ == nullptr ? n : kRowsAtOnce;
     const std::size_t n_chunks = (n + at_once - 1) / at_once;
-    each(n_arrays * n_chunks, watch, [&](std::size_t, std::size_t item, Watch& own_watch) {
+    each_near(n_arrays * n_chunks, watch, [&](std::size_t, std::size_t item, Watch& own_watch) {
         const std::size_t begin = item / n_arrays * at_once, end = std::min(begin + at_once, n);
         if (item % n_arrays == 0) columns_.find_records(examples, rows, begin, end);
         if (item % n_arrays == 1) columns_.number_rows(begin, end);
@@ -178,10 +178,11 @@ void Builder::merge_copies(Watch& watch) {
     // Where rows have been ordered before, some parts are all copies, and done in no time.
     const std::size_t n_parts = crew_ == nullptr ? 1 : kPartsAWorker * crew_->size();
     copies.start(rows, n_parts);
-    each(n_parts, watch,
-         [&](std::size_t, std::size_t part, Watch& own_watch) { copies.find(part, own_watch); });
+    each_near(n_parts, watch, [&](std::size_t, std::size_t part, Watch& own_watch) {
+        copies.find(part, own_watch);
+    });
     if (!copies.settle()) return;
-    each(n_parts, watch, [&](std::size_t, std::size_t part, Watch&) { copies.list(part); });
+    each_near(n_parts, watch, [&](std::size_t, std::size_t part, Watch&) { copies.list(part); });
     for (std::size_t row = 0; row < copies.size(); ++row) {
         classes_[row] = classes_[copies.first(row)];
     }
@@ -222,6 +223,7 @@ void Builder::plan_alone(Worker& worker, Plan& plan, Watch& watch) {
         search.divide_features(search.features(segment), segment, watch);
         search.divide_counts(search.features(segment), left, right, watch);
     };
+    const auto end_rows_now = [&](const Segment& segment) { end_rows(segment); };
     search.work_alone();
     while (!worker.open.empty()) {
         const Open open = worker.open.back();
@@ -231,7 +233,7 @@ void Builder::plan_alone(Worker& worker, Plan& plan, Watch& watch) {
                               node.counts_end - node.counts_begin)) {
             plan_few(worker, plan, open, watch);
         } else {
-            plan_node(worker, plan, open, best_of, divide_rows, divide_features);
+            plan_node(worker, plan, open, best_of, divide_rows, divide_features, end_rows_now);
         }
     }
 }
@@ -246,16 +248,16 @@ void Builder::plan_few(Worker& worker, Plan& plan, Open open, Watch& watch) {
     search.close(open.segment);
 }
 
-template <typename Best, typename DivideRows, typename DivideFeatures>
+template <typename Best, typename DivideRows, typename DivideFeatures, typename End>
 void Builder::plan_node(Worker& worker, Plan& plan, Open open, Best best_of, DivideRows divide_rows,
-                        DivideFeatures divide_features) {
+                        DivideFeatures divide_features, End end) {
     PlannedNode* node = &plan.nodes[open.node];
     const std::span<const ClassCount> counts(plan.counts.data() + node->counts_begin,
                                              node->counts_end - node->counts_begin);
     const Candidate best = best_of(open.segment, counts);
     if (!best.found) {
         node->inseparable = true;
-        end_rows(open.segment);
+        end(open.segment);
         return worker.search.close(open.segment);
     }
     node->split = best.split;
@@ -277,8 +279,8 @@ void Builder::plan_node(Worker& worker, Plan& plan, Open open, Best best_of, Div
     } else {
         worker.search.close(open.segment);
     }
-    if (!search_left) end_rows(on_left.segment);
-    if (!search_right) end_rows(on_right.segment);
+    if (!search_left) end(on_left.segment);
+    if (!search_right) end(on_right.segment);
     // The smaller side first: then at most log2(n) sides wait at any time.
     const bool left_first = on_left.segment.size() <= on_right.segment.size();
     if (left_first && search_right) worker.open.push_back(on_right);
@@ -344,6 +346,7 @@ Segment Builder::load(Watch& watch) {
     const bool coding = columns_.start_codes(1);
     if (coding) columns_.coded.code(0, 0, watch);
     if (coding) settle_codes(watch);
+    find_bins(watch);
     search.sort(0, columns_.kinds.size(), watch);
     columns_.settle_bins();
     settle_sorting();
@@ -357,12 +360,33 @@ Segment Builder::load(Watch& watch) {
 // Where no feature has few values, what was tried must not take memory from what follows.
 void Builder::settle_codes(Watch& watch) {
     const std::size_t n_features = columns_.kinds.size();
+    // Apart, as the values of one feature may be more than those of all others.
+    each(n_features * n_at_work(), watch, [&](std::size_t, std::size_t item, Watch&) {
+        columns_.coded.sort_keys(item / n_at_work(), item % n_at_work());
+    });
     each(n_features, watch,
          [&](std::size_t, std::size_t j, Watch&) { columns_.coded.find_keys(j); });
     columns_.settle_codes();
     each(n_features, watch, [&](std::size_t, std::size_t j, Watch&) { columns_.find_values(j); });
     const bool in_vain = columns_.counts_size == 0 && !columns_.can_bin();
     if (in_vain && !keeps_scratch_) columns_.coded.release();
+}
+
+// All features of a row at once, by whichever worker is free.
+void Builder::find_bins(Watch& watch) {
+    if (!columns_.can_bin()) return;
+    columns_.start_bins();
+    const std::size_t n_chunks = (columns_.n + kRowsAtOnce - 1) / kRowsAtOnce;
+    do {
+        each(columns_.bin_groups.size(), watch, [&](std::size_t w, std::size_t g, Watch& own) {
+            workers_[w]->search.begin_bins(g, own);
+        });
+        each_near(n_chunks, watch, [&](std::size_t w, std::size_t chunk, Watch& own) {
+            const std::size_t begin = chunk * kRowsAtOnce;
+            workers_[w]->search.find_bins(begin, std::min(begin + kRowsAtOnce, columns_.n), own);
+        });
+        for (std::size_t w = 0; w < n_at_work(); ++w) workers_[w]->search.tell_seen();
+    } while (!columns_.settle_groups());
 }
 
 // The same for what sorts, where all features are sorted by now, and few rows are not loaded anew.
@@ -389,13 +413,19 @@ void Builder::each(std::size_t n_items, Watch& watch, Do do_this) {
 }
 
 template <typename Do>
+void Builder::each_near(std::size_t n_items, Watch& watch, Do do_this) {
+    if (crew_ == nullptr) return each(n_items, watch, do_this);
+    crew_->each_near(n_items, watch, do_this);
+}
+
+template <typename Do>
 void Builder::each_chunk(std::size_t n, Watch& watch, Do do_this) {
     if (crew_ == nullptr) return do_this(0, 0, n);
-    each((n + kRowsAtOnce - 1) / kRowsAtOnce, watch,
-         [&](std::size_t w, std::size_t item, Watch& own_watch) {
-             do_this(w, item * kRowsAtOnce, std::min((item + 1) * kRowsAtOnce, n));
-             own_watch.worked(kRowsAtOnce);
-         });
+    each_near((n + kRowsAtOnce - 1) / kRowsAtOnce, watch,
+              [&](std::size_t w, std::size_t item, Watch& own_watch) {
+                  do_this(w, item * kRowsAtOnce, std::min((item + 1) * kRowsAtOnce, n));
+                  own_watch.worked(kRowsAtOnce);
+              });
 }
 
 void Builder::plan_together(Plan& plan, Watch& watch) {
@@ -413,12 +443,14 @@ void Builder::plan_together(Plan& plan, Watch& watch) {
                                      const Segment& right) {
         divide_features_together(segment, left, right, watch);
     };
+    std::vector<Segment> ended;
+    const auto end_later = [&](const Segment& segment) { ended.push_back(segment); };
     std::vector<Subtree> subtrees;
     while (!first.open.empty()) {
         const Open open = first.open.back();
         first.open.pop_back();
         if (open.segment.n_rows() * kTasksAWorker * crew_->size() >= columns_.n) {
-            plan_node(first, plan, open, best_of, divide_rows, divide_features);
+            plan_node(first, plan, open, best_of, divide_rows, divide_features, end_later);
         } else {
             const auto features = first.search.features(open.segment);
             subtrees.push_back({open, {features.begin(), features.end()}, {}});
@@ -427,8 +459,10 @@ void Builder::plan_together(Plan& plan, Watch& watch) {
     std::sort(subtrees.begin(), subtrees.end(), [](const Subtree& a, const Subtree& b) {
         return a.root.segment.n_rows() > b.root.segment.n_rows();
     });
-    crew_->each(subtrees.size(), watch, [&](std::size_t w, std::size_t item, Watch& own_watch) {
-        plan_subtree(*workers_[w], plan, subtrees[item], own_watch);
+    const std::size_t n_ended = ended.size();
+    crew_->each(n_ended + subtrees.size(), watch, [&](std::size_t w, std::size_t item, Watch& own) {
+        if (item < n_ended) return end_rows(ended[item]);
+        plan_subtree(*workers_[w], plan, subtrees[item - n_ended], own);
     });
     append_together(plan, subtrees, watch);
 }

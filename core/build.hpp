@@ -82,11 +82,12 @@ class Builder {
     Segment load(Watch& watch);
     void settle_codes(Watch& watch);
     void settle_sorting();
+    void find_bins(Watch& watch);
     void count_chunk(std::size_t chunk, std::uint32_t* counts, Watch& watch);
     void plan_alone(Worker& worker, Plan& plan, Watch& watch);
-    template <typename Best, typename DivideRows, typename DivideFeatures>
+    template <typename Best, typename DivideRows, typename DivideFeatures, typename End>
     void plan_node(Worker& worker, Plan& plan, Open open, Best best_of, DivideRows divide_rows,
-                   DivideFeatures divide_features);
+                   DivideFeatures divide_features, End end);
     bool search_on(PlannedNode& child, std::uint32_t depth) const;
     void count_classes(Worker& worker, std::uint32_t begin, std::uint32_t end) const;
     void plan_children(Worker& worker, Plan& plan, const Open& parent, std::uint32_t middle);
@@ -95,13 +96,17 @@ class Builder {
     void give_back_scratch(const Examples& examples);
     void release();
 
-    // With a crew: do_this(worker, item, watch) for each item, by whichever worker is free.
+    // With a crew: do_this(worker, item, watch) for each item, by whichever worker is free; or
+    // neighbours by the same one.
     template <typename Do>
     void each(std::size_t n_items, Watch& watch, Do do_this);
+    template <typename Do>
+    void each_near(std::size_t n_items, Watch& watch, Do do_this);
     // With a crew: do_this(worker, begin, end) for chunks of n rows, without one for all of them.
     template <typename Do>
     void each_chunk(std::size_t n, Watch& watch, Do do_this);
     void hire(std::size_t n_workers);
+    std::size_t n_at_work() const { return crew_ == nullptr ? 1 : crew_->size(); }
     void plan_together(Plan& plan, Watch& watch);
     void plan_subtree(Worker& worker, const Plan& plan, Subtree& subtree, Watch& watch);
     void append_together(Plan& plan, std::span<Subtree> subtrees, Watch& watch);

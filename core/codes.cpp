@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 
 namespace evertree {
 
@@ -69,14 +70,12 @@ void CodedRows::start(const Packing& packing, const std::byte* const* records, s
     for (std::size_t w = 0; w < n_workers; ++w) start_worker(seen_[w]);
 }
 
-// Not all rows take equally long. The first chunks are far apart: a page of memory is cleared when
-// it is first written to, by each of the workers that are the first.
+// Not all rows take equally long: a worker that has done its own chunks helps others.
 void CodedRows::cut_into_chunks() {
     const std::size_t a_worker = n_workers_ == 1 ? 1 : kChunksAWorker;
     chunks_.resize(a_worker * n_workers_);
     for (std::size_t c = 0; c < chunks_.size(); ++c) {
-        const std::size_t place = c % n_workers_ * a_worker + c / n_workers_;
-        chunks_[c] = {n_ * place / chunks_.size(), n_ * (place + 1) / chunks_.size(), 0};
+        chunks_[c] = {n_ * c / chunks_.size(), n_ * (c + 1) / chunks_.size(), 0};
     }
 }
 
@@ -94,6 +93,7 @@ void CodedRows::start_worker(Seen& seen) {
     seen.uncommon.resize(n_words);
     if (seen.values.size() < n_features) seen.values.resize(n_features);
     seen.rank_of.resize(n_features);
+    seen.keys.resize(n_features);
     for (std::uint32_t j = 0; j < n_features; ++j) {
         seen.values[j].start(most_, packing_->form(j));
         if (features_[j].listed) {
@@ -251,16 +251,24 @@ bool CodedRows::drop_given_up(Seen& seen) const {
 
 // ---- places -------------------------------------------------------------------------------------
 
+void CodedRows::sort_keys(std::size_t j, std::size_t worker) {
+    const ValueCodes& values = seen_[worker].values[j];
+    std::vector<std::uint64_t>& keys = seen_[worker].keys[j];
+    keys.clear();
+    if (values.given_up()) return;
+    for (const auto& entry : values.entries()) keys.push_back(entry.key);
+    std::sort(keys.begin(), keys.end());
+}
+
 void CodedRows::find_keys(std::size_t j) {
     std::vector<std::uint64_t>& keys = features_[j].keys;
     keys.assign(1, common_[j]);
     for (std::size_t w = 0; w < n_workers_; ++w) {
-        const ValueCodes& values = seen_[w].values[j];
-        if (values.given_up()) return keys.clear();
-        for (const auto& entry : values.entries()) keys.push_back(entry.key);
+        if (seen_[w].values[j].given_up()) return keys.clear();
+        std::vector<std::uint64_t> both;
+        std::ranges::set_union(keys, seen_[w].keys[j], std::back_inserter(both));
+        keys = std::move(both);
     }
-    std::sort(keys.begin(), keys.end());
-    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
     if (keys.size() > most_) keys.clear();
 }
 

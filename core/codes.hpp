@@ -98,9 +98,10 @@ class CodedRows {
     std::size_t n_chunks() const { return chunks_.size(); }
     void code(std::size_t chunk, std::size_t worker, Watch& watch);
 
-    // When all chunks are coded: a feature's values, as sort keys in ascending order, or nothing if
-    // there are too many. Then where their places begin, and how far they are apart. Then all
-    // places.
+    // When all chunks are coded: the values that each worker has seen of a feature; then all of its
+    // values, as sort keys in ascending order, or nothing if there are too many. Then where their
+    // places begin, and how far they are apart. Then all places.
+    void sort_keys(std::size_t feature, std::size_t worker);
     void find_keys(std::size_t feature);
     std::span<const std::uint64_t> keys(std::size_t feature) const {
         return features_[feature].keys;
@@ -177,6 +178,7 @@ class CodedRows {
         std::vector<std::uint64_t> uncommon;              // of those, in the row at hand
         std::vector<std::uint32_t> place_of;              // by code of a listed feature
         std::vector<std::vector<std::uint16_t>> rank_of;  // by ranked feature and code
+        std::vector<std::vector<std::uint64_t>> keys;     // by feature
     };
     void vote();
     void cut_into_chunks();

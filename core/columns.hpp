@@ -16,6 +16,8 @@
 // Must not know: how splits are found, limits, nodes.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <memory>
@@ -40,6 +42,23 @@ struct Column {
     std::uint32_t n_values = 0;   // counted: distinct ones, missing included
     std::uint32_t counts_at = 0;  // counted: in a block of counts, n_values * n_classes
     std::vector<double> values;   // counted: in ascending order, missing last
+};
+
+// Features side by side in a record, by their positions there.
+struct Neighbours {
+    std::size_t begin, end;
+    std::size_t offset;  // of the first
+    Form form;
+};
+
+// Some of them whose values are being put into bins.
+struct BinGroup {
+    Neighbours neighbours;
+    bool done = false;
+    std::array<bool, wide::kColumns> wanted{};
+    std::array<std::uint64_t, wide::kColumns> first_keys;
+    std::array<wide::Column, wide::kColumns> keys{};  // what all rows so far have in common
+    std::array<wide::Bounds, wide::kColumns> bounds;
 };
 
 struct Columns {
@@ -80,8 +99,18 @@ struct Columns {
     bool start_codes(std::size_t n_workers);
     void settle_codes();
     void find_values(std::size_t feature);
-    // Real features of many values can be counted in bins; and when all are, where.
+    // Those of a range of positions that are wanted, some at once, and what lies between them.
+    template <typename Wanted, typename Do>
+    void each_neighbours(std::size_t begin, std::size_t end, std::size_t at_once, Wanted wanted,
+                         Do do_this) const;
+
+    // Real features of many values can be counted in bins: groups of them, and some of the rows.
+    // When bins have been found, whether they are right for all rows of all groups: a few keys may
+    // differ in more bits than some had told, then again, now that all are known. In the end, where
+    // they are counted.
     bool can_bin() const;
+    void start_bins();
+    bool settle_groups();
     void settle_bins();
 
     // Once all features are loaded.
@@ -112,6 +141,8 @@ struct Columns {
     Buffer<float> rough_inverse, rough_inverse_back;
     std::size_t n_inverses = 0;
     std::size_t counts_size = 0;
+    std::vector<BinGroup> bin_groups;
+    std::vector<const std::byte*> some_records;
 
   private:
     void make_room(std::size_t n_rows);
@@ -127,5 +158,26 @@ struct Columns {
     std::vector<std::uint32_t*> counts_free_;
     std::mutex counts_mutex_;
 };
+
+template <typename Wanted, typename Do>
+void Columns::each_neighbours(std::size_t begin, std::size_t end, std::size_t at_once,
+                              Wanted wanted, Do do_this) const {
+    const std::span<const std::uint32_t> order = packing->order();
+    for (const Packing::Group& group : packing->groups()) {
+        const std::size_t group_end = std::min<std::size_t>(end, group.end);
+        std::size_t first = std::max<std::size_t>(begin, group.begin);
+        while (first < group_end) {
+            if (!wanted(order[first])) {
+                ++first;
+                continue;
+            }
+            std::size_t last = std::min(first + at_once, group_end);
+            while (!wanted(order[last - 1])) --last;
+            const std::size_t offset = group.offset + (first - group.begin) * bytes_of(group.form);
+            do_this(Neighbours{first, last, offset, group.form});
+            first = last;
+        }
+    }
+}
 
 }  // namespace evertree

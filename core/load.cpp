@@ -11,8 +11,6 @@ namespace {
 constexpr std::size_t kFewColumnsFrom = std::size_t{1} << 17;  // rows, for the sake of memory
 constexpr std::size_t kManyFeatures = 40;
 constexpr std::size_t kManyBytes = 16;
-constexpr std::size_t kSample = 1024;  // keys
-constexpr std::size_t kChunk = 4096;   // rows whose keys stay in the cache
 
 }  // namespace
 
@@ -41,6 +39,7 @@ void SplitSearch::reserve() {
         keys_ = Buffer<std::uint64_t>(n_keys);
         n_keys_ = n_keys;
     }
+    seen_keys_.clear();
     own_lists_.assign(n_features, {});
     if (lists_.size() < n_features) lists_.resize(n_features);
     if (glanced_.size() < n_features) glanced_.resize(n_features);
@@ -59,7 +58,6 @@ void SplitSearch::release_sorting() {
 }
 
 void SplitSearch::sort(std::size_t begin, std::size_t end, Watch& watch) {
-    if (columns_.can_bin()) bin(begin, end, watch);
     const RowSet all{columns_.records.get(), columns_.n};
     const auto wanted = [&](std::uint32_t feature) { return !columns_.columns[feature].counted; };
     load(all, begin, end, wanted, watch, [&](std::uint32_t feature, const Keys& keys) {
@@ -103,34 +101,12 @@ bool SplitSearch::sort_few(std::span<const std::uint32_t> features, const FewLis
     return !any_missing;
 }
 
-// Those features that are wanted, some at once, and what lies between them.
-template <typename Wanted, typename Do>
-void SplitSearch::each_neighbours(std::size_t begin, std::size_t end, std::size_t at_once,
-                                  Wanted wanted, Do do_this) const {
-    const std::span<const std::uint32_t> order = columns_.packing->order();
-    for (const Packing::Group& group : columns_.packing->groups()) {
-        const std::size_t group_end = std::min<std::size_t>(end, group.end);
-        std::size_t first = std::max<std::size_t>(begin, group.begin);
-        while (first < group_end) {
-            if (!wanted(order[first])) {
-                ++first;
-                continue;
-            }
-            std::size_t last = std::min(first + at_once, group_end);
-            while (!wanted(order[last - 1])) --last;
-            const std::size_t offset = group.offset + (first - group.begin) * bytes_of(group.form);
-            do_this(Neighbours{first, last, offset, group.form});
-            first = last;
-        }
-    }
-}
-
 // The keys of those features that are wanted, neighbours together.
 template <typename Wanted, typename Take>
 void SplitSearch::load(const RowSet& rows, std::size_t begin, std::size_t end, Wanted wanted,
                        Watch& watch, Take take) {
     const std::span<const std::uint32_t> order = columns_.packing->order();
-    each_neighbours(begin, end, n_columns_at_once(), wanted, [&](const Neighbours& neighbours) {
+    columns_.each_neighbours(begin, end, n_columns_at_once(), wanted, [&](Neighbours neighbours) {
         const std::size_t n_columns = neighbours.end - neighbours.begin;
         wide::Column common[wide::kColumns];
         wide::gather_keys(rows.records, rows.n, neighbours.offset, neighbours.form, n_columns,
@@ -153,83 +129,6 @@ void SplitSearch::sort(std::uint32_t feature, const Keys& keys, Watch& watch) {
         columns_.repeat(columns_.elements(feature), columns_.n, columns_.n_all);
     }
     watch.worked(2 * columns_.n_all);
-}
-
-// ---- bins ---------------------------------------------------------------------------------------
-
-bool SplitSearch::wants_bins(std::uint32_t feature) const {
-    return !columns_.columns[feature].counted && columns_.kinds[feature] == Kind::real;
-}
-
-// Those of neighbouring features that have no missing value and are not constant.
-void SplitSearch::bin(std::size_t begin, std::size_t end, Watch& watch) {
-    const std::size_t n = columns_.n, n_some = n < kFewColumnsFrom ? kSample : 4 * kSample;
-    some_records_.resize(n_some);
-    for (std::size_t i = 0; i < n_some; ++i) some_records_[i] = columns_.records[i * n / n_some];
-    const auto wanted = [&](std::uint32_t feature) { return wants_bins(feature); };
-    each_neighbours(begin, end, wide::kColumns, wanted, [&](const Neighbours& neighbours) {
-        wide::Column all[wide::kColumns];
-        // A few keys may differ in more bits than some had told: then again, now that all are
-        // known.
-        while (!find_bins(neighbours, all, watch)) continue;
-        for (std::size_t at = neighbours.begin; at < neighbours.end; ++at) {
-            const std::uint32_t feature = columns_.packing->order()[at];
-            const wide::Column& keys = all[at - neighbours.begin];
-            const bool any_missing = keys.largest == missing_code(neighbours.form);
-            if (!wants_bins(feature) || any_missing || keys.differing == 0) continue;
-            Column& column = columns_.columns[feature];
-            column.varies = column.counted = column.binned = true;
-        }
-    });
-}
-
-// A chunk of rows after the other; `all` learns what their keys have in common. False if they do
-// not fit the bins.
-bool SplitSearch::find_bins(const Neighbours& neighbours, wide::Column* all, Watch& watch) {
-    const auto [begin, end, offset, form] = neighbours;
-    const std::uint32_t* const features = columns_.packing->order().data() + begin;
-    const std::size_t n_columns = end - begin, n_some = some_records_.size();
-    wide::Column common[wide::kColumns];
-    wide::Bounds bounds[wide::kColumns];
-    std::uint64_t first_keys[wide::kColumns];
-    wide::gather_keys(some_records_.data(), n_some, offset, form, n_columns, keys_.get(), common);
-    for (std::size_t c = 0; c < n_columns; ++c) {
-        if (!wants_bins(features[c])) continue;
-        const std::span<const std::uint64_t> some(keys_.get() + c * n_some, n_some);
-        all[c].differing |= common[c].differing;
-        first_keys[c] = some[0];
-        bounds[c] = begin_bins(features[c], some, all[c].differing, watch);
-    }
-    for (std::size_t row = 0; row < columns_.n; row += kChunk) {
-        const std::size_t n = std::min(kChunk, columns_.n - row);
-        wide::gather_keys(columns_.records.get() + row, n, offset, form, n_columns, keys_.get(),
-                          common);
-        for (std::size_t c = 0; c < n_columns; ++c) {
-            if (!wants_bins(features[c])) continue;
-            const std::span<const std::uint64_t> keys(keys_.get() + c * n, n);
-            all[c].differing |= common[c].differing | (keys[0] ^ first_keys[c]);
-            all[c].largest = std::max(all[c].largest, common[c].largest);
-            columns_.coded.find_bins(features[c], row, keys, bounds[c]);
-        }
-        watch.worked(5 * n * n_columns);
-    }
-    bool fits = true;
-    for (std::size_t c = 0; c < n_columns; ++c) {
-        if (!wants_bins(features[c]) || all[c].largest == missing_code(form)) continue;
-        fits &= bounds[c].reach(all[c].differing);
-    }
-    return fits;
-}
-
-wide::Bounds SplitSearch::begin_bins(std::uint32_t feature, std::span<const std::uint64_t> some,
-                                     std::uint64_t differing, Watch& watch) {
-    for (std::uint32_t i = 0; i < some.size(); ++i) own_tags_[i] = i << 1;
-    sorter_.sort(some, std::max(differing, std::uint64_t{1}), {own_tags_.get(), some.size()},
-                 watch);
-    sorter_.elements(cuts_.get());
-    sorted_keys_.resize(some.size());
-    for (std::size_t i = 0; i < some.size(); ++i) sorted_keys_[i] = some[cuts_[i] & kRow];
-    return columns_.coded.begin_bins(feature, sorted_keys_, differing);
 }
 
 // The whole set as a segment none of whose features is loaded: few rows are loaded where they are

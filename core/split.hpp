@@ -6,8 +6,8 @@
 // Candidates are the splits that leave two non-empty sides; the best leaves the least mass; ties go
 // to the lowest feature, then the lowest threshold or category, then missing-left.
 //
-// load.cpp brings the features in, split.cpp searches, with counts.cpp for those that are counted,
-// and divide.cpp divides.
+// load.cpp brings the features in, with bins.cpp for those of many values, split.cpp searches, with
+// counts.cpp for those that are counted, and divide.cpp divides.
 //
 // Must not know: limits, nodes, rules.
 #pragma once
@@ -82,6 +82,11 @@ class SplitSearch {
     // by their positions in a record.
     std::size_t n_columns_at_once() const;
     void sort(std::size_t begin, std::size_t end, Watch& watch);
+    // Bins of many values, in steps that several workers share (see Columns::start_bins): where
+    // those of a group begin; the bins of some of the rows; what this worker has seen of them.
+    void begin_bins(std::size_t group, Watch& watch);
+    void find_bins(std::size_t begin, std::size_t end, Watch& watch);
+    void tell_seen();
     // The whole set, with a block of counts that are still to be counted; or with nothing loaded.
     Segment open();
     Segment open_unloaded();
@@ -198,25 +203,11 @@ class SplitSearch {
         std::uint64_t differing;
         bool any_missing;
     };
-    // Features side by side in a record, by their positions there.
-    struct Neighbours {
-        std::size_t begin, end;
-        std::size_t offset;  // of the first
-        Form form;
-    };
-    template <typename Wanted, typename Do>
-    void each_neighbours(std::size_t begin, std::size_t end, std::size_t at_once, Wanted wanted,
-                         Do do_this) const;
     template <typename Wanted, typename Take>
     void load(const RowSet& rows, std::size_t begin, std::size_t end, Wanted wanted, Watch& watch,
               Take take);
     void sort(std::uint32_t feature, const Keys& keys, Watch& watch);
-    bool wants_bins(std::uint32_t feature) const;
-    void bin(std::size_t begin, std::size_t end, Watch& watch);
-    wide::Bounds begin_bins(std::uint32_t feature, std::span<const std::uint64_t> some,
-                            std::uint64_t differing, Watch& watch);
-    bool find_bins(const Neighbours& neighbours, wide::Column* all, Watch& watch);
-
+    void find_bins(const BinGroup& group, std::size_t row, std::size_t n, wide::Column* seen);
     template <typename Cut>
     void search(std::span<std::uint32_t> features, Search<Cut>& search, Watch& watch);
     template <typename Cut>
@@ -308,8 +299,8 @@ class SplitSearch {
     std::vector<std::byte> differing_;        // of their records
     Buffer<std::uint64_t> keys_;
     Sorter sorter_;
-    std::vector<const std::byte*> some_records_;
     std::vector<std::uint64_t> sorted_keys_;
+    std::vector<wide::Column> seen_keys_;            // while bins are found, by group and feature
     std::vector<float> cut_scores_, within_scores_;  // of a counted feature, by rank
     std::vector<std::uint8_t> looked_at_;            // the same
     std::vector<wide::CountScores> counted_scores_;  // the best, by feature at hand

@@ -27,12 +27,13 @@ bool comes_before(const Candidate& a, const Candidate& b) {
 
 Segment Builder::load_together(Watch& watch) {
     if (columns_.start_codes(crew_->size())) {
-        crew_->each(columns_.coded.n_chunks(), watch,
-                    [&](std::size_t w, std::size_t chunk, Watch& own_watch) {
-                        columns_.coded.code(chunk, w, own_watch);
-                    });
+        crew_->each_near(columns_.coded.n_chunks(), watch,
+                         [&](std::size_t w, std::size_t chunk, Watch& own_watch) {
+                             columns_.coded.code(chunk, w, own_watch);
+                         });
         settle_codes(watch);
     }
+    find_bins(watch);
     sort_together(watch);
     columns_.settle_bins();
     settle_sorting();
@@ -63,13 +64,13 @@ void Builder::sort_together(Watch& watch) {
 void Builder::count_together(std::uint32_t* all, Watch& watch) {
     std::vector<std::uint32_t*> counts(crew_->size(), all);
     for (std::size_t w = 1; w < counts.size(); ++w) counts[w] = columns_.take_counts();
-    crew_->each(counts.size(), watch, [&](std::size_t, std::size_t item, Watch&) {
+    crew_->each_near(counts.size(), watch, [&](std::size_t, std::size_t item, Watch&) {
         std::fill_n(counts[item], columns_.counts_size, 0u);
     });
-    crew_->each(columns_.coded.n_chunks(), watch,
-                [&](std::size_t w, std::size_t chunk, Watch& own_watch) {
-                    count_chunk(chunk, counts[w], own_watch);
-                });
+    crew_->each_near(columns_.coded.n_chunks(), watch,
+                     [&](std::size_t w, std::size_t chunk, Watch& own_watch) {
+                         count_chunk(chunk, counts[w], own_watch);
+                     });
     for (std::size_t w = 1; w < counts.size(); ++w) {
         for (std::size_t c = 0; c < columns_.counts_size; ++c) all[c] += counts[w][c];
         columns_.give_back_counts(counts[w]);
@@ -124,7 +125,7 @@ void Builder::mark_left_together(const Segment& segment, const Candidate& split,
         return workers_[0]->search.mark_left(segment, split);
     }
     const std::size_t n_marks = (segment.n_rows() + kRowsAtOnce - 1) / kRowsAtOnce;
-    crew_->each(n_marks, watch, [&](std::size_t w, std::size_t item, Watch& own_watch) {
+    crew_->each_near(n_marks, watch, [&](std::size_t w, std::size_t item, Watch& own_watch) {
         const auto begin = static_cast<std::uint32_t>(segment.begin + item * kRowsAtOnce);
         const auto end = static_cast<std::uint32_t>(begin + kRowsAtOnce);
         workers_[w]->search.mark_left_counted(split, begin, std::min(end, segment.rows_end));
@@ -182,7 +183,7 @@ std::uint32_t Builder::divide_rows_together(const Segment& segment, const Candid
         return static_cast<std::uint32_t>(segment.begin + segment.n_rows() * part / n_parts);
     };
     std::vector<std::uint32_t> n_left(n_parts);
-    crew_->each(n_parts, watch, [&](std::size_t w, std::size_t part, Watch& own_watch) {
+    crew_->each_near(n_parts, watch, [&](std::size_t w, std::size_t part, Watch& own_watch) {
         const std::uint32_t begin = part_begin(part), end = part_begin(part + 1);
         n_left[part] = workers_[w]->search.divide_some_rows(begin, end);
         const std::uint32_t middle = begin + n_left[part];
