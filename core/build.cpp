@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kKeepScratchUpTo = std::size_t{1} << 23;  // bytes
 constexpr std::size_t kTogetherFrom = std::size_t{1} << 18;     // elements: below, one is faster
-constexpr std::size_t kPartsAWorker = 4;                        // to look for copies in
+constexpr std::size_t kPartsAWorker = 6;                        // to look for copies in
 constexpr std::size_t kTasksAWorker = 8;  // nodes with a smaller share are one worker's
 
 }  // namespace

@@ -109,6 +109,31 @@ def test_features_without_bins_are_not_looked_at_within_bins(monkeypatch):
         assert tree.certify().ok
 
 
+@pytest.mark.parametrize("odd", ["far", "missing", "different"])
+def test_what_one_worker_alone_has_seen_of_a_feature_is_known_to_all(odd, monkeypatch):
+    # Bins are found chunk by chunk of the rows, and all that is odd lies in one of them.
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    random = np.random.default_rng(6)
+    n, d = 60_000, 6
+    X = random.normal(size=(n, d))
+    X[:, 1] = 1.0 + random.integers(0, 4_000, n) * 2.0**-52 if odd != "different" else 1.0
+    for first in (0, n - 10):
+        rows = X.copy()
+        rows[first : first + 10, 1] = {"far": -1e300, "missing": np.nan, "different": 2.0}[odd]
+        strange = np.zeros(n, dtype=bool)
+        strange[first : first + 10] = True
+        digests = set()
+        for n_jobs in (None, 2, -1):
+            tree = EverTree(d, max_depth=2, min_impurity=0.0, n_jobs=n_jobs)
+            tree.insert_many(rows, strange.tolist())
+            digests.add(tree.digest())
+        root, left, right = tree.nodes()[:3]
+        assert root["feature"] == 1
+        assert {True: 10} in (left["counts"], right["counts"])
+        assert len(digests) == 1
+        assert tree.certify().ok
+
+
 def test_how_many_threads(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     found = [Limits.checked(1, n_jobs=n).n_jobs for n in (None, 1, 3, 100, -1, -2, -100)]
