@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kVoters = 64;   // rows that are asked what is common
 constexpr std::uint32_t kVotes = 24;  // over those against it: common in two thirds of the rows
 constexpr std::size_t kManyValues = 2048;
-constexpr std::size_t kRowsAhead = 12, kRowsAtOnce = 256;
+constexpr std::size_t kRowsAhead = 32, kRowsAtOnce = 256;
 constexpr std::size_t kFirstTable = 64;
 constexpr std::size_t kChunksAWorker = 4;
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kLookFrom = 4096;  // rows: below, there is little to be gained
 constexpr std::size_t kSample = 256;
-constexpr std::size_t kAtOnce = 128, kRowsAhead = 12;
+constexpr std::size_t kAtOnce = 128, kRowsAhead = 32;
 constexpr std::size_t kStepsARow = 8;  // whoever needs more has met hashes that were made equal
 
 // Rows that differ, as a share of all, up to which merging pays.
