@@ -1,4 +1,4 @@
-// SplitSearch, the first part: features of many values, put into bins.
+// SplitSearch, between loading and searching: features of many values, put into bins.
 
 #include <algorithm>
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 namespace evertree {
 
@@ -266,7 +267,7 @@ void CodedRows::find_keys(std::size_t j) {
     for (std::size_t w = 0; w < n_workers_; ++w) {
         if (seen_[w].values[j].given_up()) return keys.clear();
         std::vector<std::uint64_t> both;
-        std::ranges::set_union(keys, seen_[w].keys[j], std::back_inserter(both));
+        std::ranges::set_union(keys, std::exchange(seen_[w].keys[j], {}), std::back_inserter(both));
         keys = std::move(both);
     }
     if (keys.size() > most_) keys.clear();
