@@ -372,7 +372,7 @@ void Builder::settle_codes(Watch& watch) {
     if (in_vain && !keeps_scratch_) columns_.coded.release();
 }
 
-// All features of a row at once, by whichever worker is free.
+// Where bins begin, group by group; then the bins of all features of a row at once.
 void Builder::find_bins(Watch& watch) {
     if (!columns_.can_bin()) return;
     columns_.start_bins();

@@ -6,7 +6,8 @@
 // may overflow a stack.
 //
 // With several workers, large nodes are searched and divided feature by feature, each by whichever
-// worker is free; below that, every subtree has one worker.
+// worker is free, and within the bins of one feature by all; below that, every subtree has one
+// worker.
 //
 // Must not know: the tree that is there now, when to rebuild.
 #pragma once

@@ -157,7 +157,8 @@ void CodedRows::code(std::size_t c, std::size_t worker, Watch& watch) {
     }
 }
 
-// For the sake of pages again: the workers begin with different columns.
+// A page of memory is cleared when it is first written to, by each of the workers that are the
+// first: so they begin with different columns.
 void CodedRows::touch_ranks(const Chunk& chunk) {
     const std::span<const std::uint32_t> ranked = seen_[chunk.worker].ranked;
     const std::size_t first = ranked.size() * chunk.worker / n_workers_;

@@ -187,7 +187,7 @@ bool Columns::can_bin() const {
            columns.size() * wide::kBins * n_classes <= kMostCounts;
 }
 
-// Features without a common value, as more than a few of the rows tell.
+// Neighbours among the real features that are not counted yet; rows that tell where bins may begin.
 void Columns::start_bins() {
     const std::size_t n_some = n < kSampleMoreFrom ? kSample : 4 * kSample;
     some_records.resize(n_some);

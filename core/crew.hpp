@@ -12,6 +12,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <new>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -24,7 +25,7 @@ namespace evertree {
 
 class Crew {
   public:
-    // Fewer than n_workers if the system refuses threads.
+    // Fewer than n_workers if the system refuses threads, or memory for them.
     explicit Crew(std::size_t n_workers) : shares_(n_workers) {
         threads_.reserve(n_workers - 1);
         try {
@@ -32,6 +33,7 @@ class Crew {
                 threads_.emplace_back([this, worker = size()] { serve(worker); });
             }
         } catch (const std::system_error&) {
+        } catch (const std::bad_alloc&) {
         }
     }
     ~Crew() {
@@ -105,7 +107,8 @@ class Crew {
             n_busy_.notify_one();
         }
     }
-    // The next item of one's own share, then the last one of another's. False if there is none.
+    // The next item of one's own share, then the last one of another's; in order, the next one of
+    // the first share, which is everybody's. False if there is none.
     bool take(std::size_t worker, std::size_t& item) {
         for (std::size_t i = 0; i < size(); ++i) {
             Share& share = shares_[(worker + i) % size()];
@@ -133,7 +136,7 @@ class Crew {
     std::atomic<bool> ending_ = false;
     std::atomic<std::size_t> n_busy_ = 0;
     std::vector<Share> shares_;  // by worker
-    bool in_order_ = true;       // the first of them is everybody's, and all there is
+    bool in_order_ = true;
     const Job* job_ = nullptr;
     std::mutex mutex_;
     std::exception_ptr error_;

@@ -88,6 +88,7 @@ inline std::string portrait(const Upkeep& subject) {
 void test_panel();
 void test_packing();
 void test_copies();
+void test_crew();
 void test_memory();
 void test_wide();
 

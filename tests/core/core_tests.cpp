@@ -12,6 +12,7 @@
 //                        every update, and one that never is, side by side.
 //   panel                several trees over one store, see panel_tests.cpp.
 //   packing              rows in as few bytes as they need, see packing_tests.cpp.
+//   crew                 several threads do each thing once, see crew_tests.cpp.
 // Under -fsanitize=address a leak after a failure is found as well.
 
 #include <algorithm>
@@ -563,6 +564,7 @@ int main() {
     evertree::test_panel();
     evertree::test_packing();
     evertree::test_copies();
+    evertree::test_crew();
     evertree::test_memory();
     evertree::test_wide();
     if (evertree::failures > 0) return 1;
