@@ -1,4 +1,5 @@
-// SplitSearch, between loading and searching: features of many values, put into bins.
+// Bins: features of many values, put into bins between loading and searching. Columns knows the
+// groups of neighbouring features; each SplitSearch finds the bins of some of the rows.
 
 #include <algorithm>
 
@@ -8,9 +9,69 @@ namespace evertree {
 
 namespace {
 
+constexpr std::size_t kBinFrom = 4096;  // rows
+// Rows whose keys tell where bins begin; of many rows, more of them.
+constexpr std::size_t kSample = 1024, kSampleMoreFrom = std::size_t{1} << 17;
 constexpr std::size_t kChunk = 1024;  // rows: they and their keys stay in the cache
 
 }  // namespace
+
+// Two classes only: for more, what a cut within a bin may gain is not bounded well.
+bool Columns::can_bin() const {
+    return coding_ && n_all >= kBinFrom && n_classes == 2 &&
+           columns.size() * wide::kBins * n_classes <= kMostCounts;
+}
+
+// Neighbours among the real features that are not counted yet; rows that tell where bins may begin.
+void Columns::start_bins() {
+    const std::size_t n_some = n < kSampleMoreFrom ? kSample : 4 * kSample;
+    some_records.resize(n_some);
+    for (std::size_t i = 0; i < n_some; ++i) some_records[i] = records[i * n / n_some];
+    const auto wanted = [&](std::uint32_t j) {
+        return !columns[j].counted && kinds[j] == Kind::real;
+    };
+    bin_groups.clear();
+    each_neighbours(0, kinds.size(), wide::kColumns, wanted, [&](const Neighbours& neighbours) {
+        BinGroup& group = bin_groups.emplace_back();
+        group.neighbours = neighbours;
+        for (std::size_t at = neighbours.begin; at < neighbours.end; ++at) {
+            group.wanted[at - neighbours.begin] = wanted(packing->order()[at]);
+        }
+    });
+}
+
+// Those that have no missing value and are not constant.
+bool Columns::settle_groups() {
+    for (BinGroup& group : bin_groups) {
+        if (group.done) continue;
+        const auto [begin, end, offset, form] = group.neighbours;
+        const auto can_be_binned = [&, missing = missing_code(form)](std::size_t c) {
+            const wide::Column& keys = group.keys[c];
+            return group.wanted[c] && keys.largest != missing && keys.differing != 0;
+        };
+        group.done = true;
+        for (std::size_t c = 0; c < end - begin; ++c) {
+            group.done &= !can_be_binned(c) || group.bounds[c].reach(group.keys[c].differing);
+        }
+        for (std::size_t c = 0; group.done && c < end - begin; ++c) {
+            if (!can_be_binned(c)) continue;
+            Column& column = columns[packing->order()[begin + c]];
+            column.varies = column.counted = column.binned = true;
+        }
+    }
+    return std::ranges::all_of(bin_groups, &BinGroup::done);
+}
+
+void Columns::settle_bins() {
+    for (std::size_t j = 0; j < columns.size(); ++j) {
+        Column& column = columns[j];
+        if (!column.binned) continue;
+        column.n_values = static_cast<std::uint32_t>(coded.keys(j).size());
+        column.counts_at = static_cast<std::uint32_t>(counts_size);
+        coded.set_first_place(j, column.counts_at, n_classes);
+        counts_size += column.n_values * std::size_t{n_classes};
+    }
+}
 
 void SplitSearch::begin_bins(std::size_t g, Watch& watch) {
     BinGroup& group = columns_.bin_groups[g];

@@ -145,6 +145,8 @@ struct Columns {
     std::vector<const std::byte*> some_records;
 
   private:
+    static constexpr std::size_t kMostCounts = std::size_t{1} << 28;
+
     void make_room(std::size_t n_rows);
     void make_inverses(std::size_t n_rows);
 
