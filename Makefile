@@ -16,8 +16,8 @@ PEERS := build/peers
 CAPYMOA := 0.15.1
 
 PYTHON_CODE := src bindings paper examples tests docs $(wildcard benchmarks)
-CPP_CODE := $(wildcard core/*.hpp core/*.cpp core/wide/*.hpp core/wide/*.cpp core/wide/avx2/*.hpp core/wide/avx2/*.cpp bindings/*.hpp bindings/*.cpp \
-                       tests/core/*.hpp tests/core/*.cpp benchmarks/plain/*.cpp)
+CPP_FOLDERS := core core/wide core/wide/avx2 core/wide/avx512 bindings tests/core benchmarks/plain
+CPP_CODE := $(wildcard $(addsuffix /*.hpp,$(CPP_FOLDERS)) $(addsuffix /*.cpp,$(CPP_FOLDERS)))
 SOURCES := pyproject.toml CMakeLists.txt README.md LICENSE \
            $(shell find core bindings src -type f -not -path '*/__pycache__/*' 2>/dev/null)
 

@@ -2,7 +2,7 @@
 #include <bit>
 
 #include "avx2/avx2.hpp"
-#include "avx512.hpp"
+#include "avx512/avx512.hpp"
 #include "wide.hpp"
 
 namespace evertree::wide {
@@ -196,7 +196,7 @@ EVERTREE_WIDE CountScores score_counts_avx512(const CountedRows& rows, float* cu
 void find_bins(const std::uint64_t* keys, std::size_t n, const Bounds& bounds,
                std::uint16_t* bins) {
 #ifdef EVERTREE_AVX512
-    if (level == Level::avx512) return find_bins_avx512(keys, n, bounds, bins);
+    if (level >= Level::avx512) return find_bins_avx512(keys, n, bounds, bins);
     if (level == Level::avx2) {
         const std::size_t done = avx2::find_bins(keys, n, bounds, bins);
         return plain::find_bins(keys + done, n - done, bounds, bins + done);
@@ -207,7 +207,7 @@ void find_bins(const std::uint64_t* keys, std::size_t n, const Bounds& bounds,
 
 CountScores score_counts(const CountedRows& rows, float* cuts, float* within) {
 #ifdef EVERTREE_AVX512
-    if (level == Level::avx512) return score_counts_avx512(rows, cuts, within);
+    if (level >= Level::avx512) return score_counts_avx512(rows, cuts, within);
     if (level == Level::avx2) return avx2::score_counts(rows, cuts, within);
 #endif
     return plain::score_counts(rows, cuts, within);

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "avx2/avx2.hpp"
-#include "avx512.hpp"
+#include "avx512/avx512.hpp"
 #include "element_bits.hpp"
 #include "progress.hpp"
 #include "wide.hpp"
@@ -114,7 +114,7 @@ EVERTREE_WIDE std::uint32_t divide(const std::uint8_t* goes_left, std::uint32_t*
 std::uint32_t divide_rows(const std::uint8_t* goes_left, std::uint32_t* spare, std::uint32_t* list,
                           std::uint32_t n) {
 #ifdef EVERTREE_AVX512
-    if (level == Level::avx512) return divide<false>(goes_left, spare, list, n);
+    if (level >= Level::avx512) return divide<false>(goes_left, spare, list, n);
     if (level == Level::avx2) {
         const Dividing rest = avx2::divide_rows(goes_left, spare, list, n);
         return plain::divide_rows(goes_left, spare, list, n, rest);
@@ -126,7 +126,7 @@ std::uint32_t divide_rows(const std::uint8_t* goes_left, std::uint32_t* spare, s
 void divide_elements(const std::uint8_t* goes_left, std::uint32_t* spare, std::uint32_t* list,
                      std::uint32_t n) {
 #ifdef EVERTREE_AVX512
-    if (level == Level::avx512) {
+    if (level >= Level::avx512) {
         divide<true>(goes_left, spare, list, n);
         return;
     }

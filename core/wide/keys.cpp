@@ -3,7 +3,7 @@
 
 #include "../packing.hpp"
 #include "avx2/avx2.hpp"
-#include "avx512.hpp"
+#include "avx512/avx512.hpp"
 #include "wide.hpp"
 
 namespace evertree::wide {
@@ -149,7 +149,7 @@ void gather_keys(const std::byte* const* records, std::size_t n, std::size_t off
 #ifdef EVERTREE_AVX512
     if (level != Level::plain && n_columns >= kColumnsAtOnceFrom) {
         const auto gather =
-            level == Level::avx512 ? gather_keys_avx512<Code> : avx2::gather_keys<Code>;
+            level >= Level::avx512 ? gather_keys_avx512<Code> : avx2::gather_keys<Code>;
         return gather(records, n, offset, n_columns, keys, columns);
     }
 #endif
@@ -173,7 +173,7 @@ void gather_keys(const std::byte* const* records, std::size_t n, std::size_t off
 void mark_differing(const std::byte* const* records, std::size_t n, std::size_t n_bytes,
                     std::byte* differing) {
 #ifdef EVERTREE_AVX512
-    if (level == Level::avx512) return mark_differing_avx512(records, n, n_bytes, differing);
+    if (level >= Level::avx512) return mark_differing_avx512(records, n, n_bytes, differing);
     if (level == Level::avx2) return avx2::mark_differing(records, n, n_bytes, differing);
 #endif
     plain::mark_differing(records, n, n_bytes, differing);

@@ -8,12 +8,14 @@ Level best_level() {
         !__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("popcnt")) {
         return Level::plain;
     }
-    const bool has_avx512 =
-        __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
-        __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("bmi2");
-    return has_avx512 ? Level::avx512 : Level::avx2;
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+        !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq") ||
+        !__builtin_cpu_supports("bmi2")) {
+        return Level::avx2;
+    }
+    const bool has_icl =
+        __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512vpopcntdq");
+    return has_icl ? Level::avx512_icl : Level::avx512;
 #else
     return Level::plain;
 #endif

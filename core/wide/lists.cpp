@@ -2,7 +2,7 @@
 #include <bit>
 
 #include "avx2/avx2.hpp"
-#include "avx512.hpp"
+#include "avx512/avx512.hpp"
 #include "wide.hpp"
 
 namespace evertree::wide {
@@ -81,7 +81,7 @@ EVERTREE_WIDE void find_places_avx512(const Lists& lists, const std::uint32_t* r
 void mark_uncommon(const std::byte* record, std::size_t n_bytes, const std::byte* common,
                    const std::uint64_t* wanted, std::uint64_t* marks) {
 #ifdef EVERTREE_AVX512
-    if (level == Level::avx512) return mark_uncommon_avx512(record, n_bytes, common, wanted, marks);
+    if (level >= Level::avx512) return mark_uncommon_avx512(record, n_bytes, common, wanted, marks);
 #endif
 #ifdef EVERTREE_AVX2
     if (level == Level::avx2 && n_bytes >= 32) {
@@ -94,7 +94,7 @@ void mark_uncommon(const std::byte* record, std::size_t n_bytes, const std::byte
 void find_places(const Lists& lists, const std::uint32_t* rows, std::size_t n, std::uint32_t first,
                  std::uint32_t width, std::uint32_t common, std::uint32_t* out) {
 #ifdef EVERTREE_AVX512
-    if (level == Level::avx512)
+    if (level >= Level::avx512)
         return find_places_avx512(lists, rows, n, first, width, common, out);
 #endif
     plain::find_places(lists, rows, n, first, width, common, out);

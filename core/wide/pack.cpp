@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "../packing.hpp"
-#include "avx512.hpp"
+#include "avx512/avx512.hpp"
 #include "wide.hpp"
 
 namespace evertree::wide {
@@ -128,7 +128,7 @@ bool pack_avx512(const double* x, const std::uint32_t* features, std::size_t n, 
 bool pack(const double* x, const std::uint32_t* features, std::size_t n, Form form,
           std::byte* out) {
 #ifdef EVERTREE_AVX512
-    if (level == Level::avx512) return pack_avx512(x, features, n, form, out);
+    if (level >= Level::avx512) return pack_avx512(x, features, n, form, out);
 #endif
     switch (form) {
         case Form::byte:

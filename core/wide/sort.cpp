@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "avx2/avx2.hpp"
-#include "avx512.hpp"
+#include "avx512/avx512.hpp"
 #include "element_bits.hpp"
 #include "quicksort.hpp"
 #include "tables.hpp"
@@ -322,7 +322,7 @@ template <typename Word, typename Element>
 void to_elements(const Word* words, std::size_t n, Word low_bits, int class_bits,
                  Element* elements) {
 #ifdef EVERTREE_AVX512
-    if (level == Level::avx512) return to_elements_avx512(words, n, low_bits, class_bits, elements);
+    if (level >= Level::avx512) return to_elements_avx512(words, n, low_bits, class_bits, elements);
     if (level == Level::avx2) {
         plain::to_elements(words, 0, 1, low_bits, class_bits, elements);
         const std::size_t done = avx2::to_elements(words, n, low_bits, class_bits, elements);

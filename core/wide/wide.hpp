@@ -1,8 +1,9 @@
 // Wide: the innermost loops of a build, several rows at a time.
 //
 // Each loop has three versions with the same answers: a plain one for every machine, one for
-// processors with AVX2 and one for those with AVX-512, chosen when the program starts. What is
-// rough here (single precision) only says which cuts deserve an exact look.
+// processors with AVX2 and one for those with AVX-512, a few of them also one for what Ice Lake and
+// Zen 4 have beyond it; chosen when the program starts. What is rough here (single precision) only
+// says which cuts deserve an exact look.
 //
 // Must not know: what the rows are rows of.
 #pragma once
@@ -27,7 +28,7 @@ inline constexpr std::uint32_t kRow = kClassOne - 1;
 namespace wide {
 
 // Which of the versions are used: the best that the processor has or, for tests, one below.
-enum class Level : std::uint8_t { plain, avx2, avx512 };
+enum class Level : std::uint8_t { plain, avx2, avx512, avx512_icl };
 extern Level level;
 Level best_level();
 

@@ -40,7 +40,8 @@ bool fails_after(long allocations, Do do_this) {
 // With the instructions of every level that this processor has, the plain ones first.
 template <typename Do>
 void each_level(Do do_this) {
-    for (const auto level : {wide::Level::plain, wide::Level::avx2, wide::Level::avx512}) {
+    for (const auto level :
+         {wide::Level::plain, wide::Level::avx2, wide::Level::avx512, wide::Level::avx512_icl}) {
         if (level > wide::best_level()) continue;
         wide::level = level;
         do_this();
