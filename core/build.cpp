@@ -175,19 +175,27 @@ void Builder::merge_copies(Watch& watch) {
     Copies& copies = columns_.copies;
     const Copies::Rows rows{columns_.records.get(), columns_.packing->record_bytes(), classes_};
     if (put_off_.largest > 0 || !copies.are_likely(rows)) return;
-    // Where rows have been ordered before, some parts are all copies, and done in no time.
+    // Where rows have been ordered before, some parts are all copies, and done in no time: whoever
+    // is free takes the next one.
     const std::size_t n_parts = crew_ == nullptr ? 1 : kPartsAWorker * crew_->size();
     copies.start(rows, n_parts);
-    each_near(n_parts, watch, [&](std::size_t, std::size_t part, Watch& own_watch) {
-        copies.find(part, own_watch);
-    });
+    each(n_parts, watch,
+         [&](std::size_t, std::size_t part, Watch& own_watch) { copies.find(part, own_watch); });
     if (!copies.settle()) return;
-    each_near(n_parts, watch, [&](std::size_t, std::size_t part, Watch&) { copies.list(part); });
-    for (std::size_t row = 0; row < copies.size(); ++row) {
-        classes_[row] = classes_[copies.first(row)];
+    each(n_parts, watch, [&](std::size_t, std::size_t part, Watch&) {
+        copies.list(part);
+        copies.gather(part, columns_.records.get());
+        copies.gather(part, classes_.data());
+    });
+    for (std::size_t part = 0; part < n_parts; ++part) {
+        copies.bring_forward(part, columns_.records.get());
+        copies.bring_forward(part, classes_.data());
     }
     classes_.resize(copies.size());
     columns_.merge_copies(classes_);
+    each_chunk(columns_.n, watch, [&](std::size_t, std::size_t begin, std::size_t end) {
+        columns_.tag_rows(begin, end);
+    });
 }
 
 // The rows of a leaf as they were before copies were merged.

@@ -15,7 +15,7 @@ constexpr std::uint32_t kVotes = 24;  // over those against it: common in two th
 constexpr std::size_t kManyValues = 2048;
 constexpr std::size_t kRowsAhead = 32, kRowsAtOnce = 256;
 constexpr std::size_t kFirstTable = 64;
-constexpr std::size_t kChunksAWorker = 4;
+constexpr std::size_t kChunksAWorker = 12;
 
 std::uint32_t rank_of(std::uint64_t key, std::span<const std::uint64_t> keys) {
     const auto at = std::lower_bound(keys.begin(), keys.end(), key);
@@ -259,7 +259,9 @@ void CodedRows::sort_keys(std::size_t j, std::size_t worker) {
     keys.clear();
     if (values.given_up()) return;
     for (const auto& entry : values.entries()) keys.push_back(entry.key);
-    std::sort(keys.begin(), keys.end());
+    if (keys.size() < 2) return;
+    std::vector<std::uint64_t> spare(keys.size());
+    if (!wide::sort(keys.data(), spare.data(), keys.size(), 0)) std::ranges::sort(keys);
 }
 
 void CodedRows::find_keys(std::size_t j) {

@@ -55,11 +55,9 @@ void Columns::tag_rows(std::size_t begin, std::size_t end) {
 }
 
 void Columns::merge_copies(std::span<const std::uint32_t> row_classes) {
-    for (std::size_t row = 0; row < copies.size(); ++row) records[row] = records[copies.first(row)];
     n = copies.size();
     times = copies.counts();
     classes = row_classes;
-    tag_rows(0, n);
 }
 
 // From the end on: the list never reaches what is still to be read.

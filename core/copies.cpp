@@ -163,7 +163,6 @@ bool Copies::settle() {
         n_different += part.first.size();
     }
     if (!are_few(n_different, rows_.size())) return false;
-    first_.resize(n_different);
     counts_.resize(n_different);
     next_.resize(n_different);
     return true;
@@ -171,7 +170,6 @@ bool Copies::settle() {
 
 void Copies::list(std::size_t p) {
     const Part& part = parts_[p];
-    std::ranges::copy(part.first, first_.begin() + part.numbers_begin);
     std::ranges::copy(part.counts, counts_.begin() + part.numbers_begin);
     std::uint32_t* const next = next_.data() + part.numbers_begin;
     std::uint32_t begin = part.begin;

@@ -7,6 +7,7 @@
 // Must not know: what is built.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -38,12 +39,26 @@ class Copies {
     bool settle();
     // Then, part by part again, which they are.
     void list(std::size_t part);
+    // An array by row becomes one by number, in its place: first by parts, each of which has what
+    // belongs to its numbers at its beginning; then part after part.
+    template <typename T>
+    void gather(std::size_t p, T* of_row) const {
+        const Part& part = parts_[p];
+        for (std::size_t i = 0; i < part.first.size(); ++i) {
+            of_row[part.begin + i] = of_row[part.first[i]];
+        }
+    }
+    template <typename T>
+    void bring_forward(std::size_t p, T* of_row) const {
+        const Part& part = parts_[p];
+        if (part.begin == part.numbers_begin) return;
+        std::copy_n(of_row + part.begin, part.first.size(), of_row + part.numbers_begin);
+    }
     void release();
 
-    // Rows that differ are numbered from 0 on, in the order of the rows. By number: the first of
-    // those that are equal, how many they are, all of them, and one after the other.
-    std::size_t size() const { return first_.size(); }
-    std::uint32_t first(std::size_t number) const { return first_[number]; }
+    // Rows that differ are numbered from 0 on, in the order of the rows. By number: how many are
+    // equal, all of them, and one after the other.
+    std::size_t size() const { return counts_.size(); }
     const std::uint32_t* counts() const { return counts_.data(); }
     std::span<const std::uint32_t> all(std::size_t number) const {
         return {listed_.get() + next_[number], counts_[number]};
@@ -91,7 +106,7 @@ class Copies {
     std::size_t n_in_sample_ = 0;   // that differ
     Buffer<std::uint32_t> listed_;  // all rows, those that are equal side by side
     std::size_t capacity_ = 0;
-    std::vector<std::uint32_t> first_, counts_, next_;  // by number
+    std::vector<std::uint32_t> counts_, next_;  // by number
 };
 
 }  // namespace evertree

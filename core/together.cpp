@@ -10,7 +10,7 @@ namespace evertree {
 
 namespace {
 
-constexpr std::size_t kGroups = 2;  // of features to be searched, for each worker
+constexpr std::size_t kGroups = 4;  // of features to be searched, for each worker
 
 // Ties go to the lower feature, then to the lower threshold, as one worker finds them in order.
 bool comes_before(const Candidate& a, const Candidate& b) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 #include <map>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -65,13 +66,19 @@ void compare_with_map(std::size_t n, std::size_t n_different, std::size_t n_part
     Copies copies;
     expect(copies.are_likely(rows), "copies are likely, " + where);
     expect(find_all(copies, rows, n_parts), "there are enough, " + where);
-    for (std::size_t part = 0; part < n_parts; ++part) copies.list(part);
+    std::vector<std::uint32_t> firsts(rows.size());
+    std::iota(firsts.begin(), firsts.end(), 0u);
+    for (std::size_t part = 0; part < n_parts; ++part) {
+        copies.list(part);
+        copies.gather(part, firsts.data());
+    }
+    for (std::size_t part = 0; part < n_parts; ++part) copies.bring_forward(part, firsts.data());
     std::vector<int> seen(rows.size());
     std::map<std::pair<Words, std::uint32_t>, std::size_t> different;
     bool same = true;
     for (std::size_t number = 0; number < copies.size(); ++number) {
-        const std::uint32_t first = copies.first(number);
-        same = same && (number == 0 || copies.first(number - 1) < first);
+        const std::uint32_t first = firsts[number];
+        same = same && (number == 0 || firsts[number - 1] < first);
         ++different[{records.words[first], records.classes[first]}];
         for (std::uint32_t i = 0; i < copies.counts()[number]; ++i) {
             const std::uint32_t row = copies.next(number);
