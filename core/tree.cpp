@@ -76,8 +76,8 @@ void Tree::make_room_for_rows(NodeId leaf, std::size_t more) {
     rows_.grow(node.rows, node.tally.size, node.tally.size + more);
 }
 
-void Tree::make_room_for_slots(Slot end) {
-    if (end > places_.size()) places_.resize(end);
+void Tree::make_room_for_places(Slot slots_end) {
+    if (slots_end > places_.size()) places_.resize(slots_end);
 }
 
 const ClassCount* Tree::find_among_many(const Node& node, ClassId label) const {
@@ -109,17 +109,26 @@ void Tree::count_out(NodeId id, ClassId label) noexcept {
 void Tree::list(NodeId leaf, Slot slot) noexcept {
     // The example has been counted in already: the last place is its own.
     const Node& node = nodes_[leaf];
-    places_[slot] = static_cast<std::uint32_t>(node.tally.size - 1);
-    rows_.data(node.rows)[places_[slot]] = slot;
+    const auto place = static_cast<std::uint32_t>(node.tally.size - 1);
+    rows_.data(node.rows)[place] = slot;
+    if (node.places_known) places_[slot] = place;
 }
 
 void Tree::unlist(NodeId leaf, Slot slot) noexcept {
     // The example has been counted out already: the one behind the last takes its place.
-    const Node& node = nodes_[leaf];
+    Node& node = nodes_[leaf];
     Slot* const rows = rows_.data(node.rows);
+    if (rows[node.tally.size] == slot) return;
+    if (!node.places_known) find_places(node, node.tally.size + 1);
     const std::uint32_t place = places_[slot];
     rows[place] = rows[node.tally.size];
     places_[rows[place]] = place;
+}
+
+void Tree::find_places(Node& leaf, std::size_t n_listed) noexcept {
+    const Slot* const rows = rows_.data(leaf.rows);
+    for (std::uint32_t i = 0; i < n_listed; ++i) places_[rows[i]] = i;
+    leaf.places_known = true;
 }
 
 NodeId Tree::take_pair() {
@@ -228,19 +237,13 @@ void Tree::free_below(Node& top) noexcept {
 
 void Tree::discard(Node& grown) noexcept { free_below(grown); }
 
-void Tree::replace(NodeId at, const Node& grown, const Plan& plan) noexcept {
+void Tree::replace(NodeId at, const Node& grown) noexcept {
     Node& place = nodes_[at];
     const NodeId parent = place.parent;
     free_below(place);
     place = grown;
     place.parent = parent;
     if (!place.is_leaf()) nodes_[place.left].parent = nodes_[place.right()].parent = at;
-    for (const PlannedNode& planned : plan.nodes) {
-        if (planned.split.kind != Kind::leaf) continue;
-        for (std::uint32_t i = planned.begin; i < planned.end; ++i) {
-            places_[plan.rows[i]] = i - planned.begin;
-        }
-    }
 }
 
 std::uint32_t Tree::depth_of(NodeId id) const {

@@ -131,6 +131,7 @@ struct Node {
     bool built_inseparable = false;           // a leaf only because all its examples had the same x
     bool all_equal = false;                   // known: all its examples have the same x
     bool put_off = false;                     // not built yet, and no update has come by
+    bool places_known = false;                // of a leaf: where on its list each example is
     Block many_counts;
     Block rows;  // of a leaf; as many as tally.size
 
@@ -195,7 +196,8 @@ class Tree {
     // them, `count_in` and `list` cannot fail.
     void make_room_for_classes(NodeId id, std::size_t more);
     void make_room_for_rows(NodeId leaf, std::size_t more);
-    void make_room_for_slots(Slot end);  // of all rows that the tree may list
+    void make_room_for_places(Slot slots_end);  // before the first deletion, and from then on
+    bool has_places() const { return !places_.empty(); }
     bool has_class(NodeId id, ClassId label) const {
         return find_count(nodes_[id], label) != nullptr;
     }
@@ -208,12 +210,12 @@ class Tree {
     void count_out(NodeId id, ClassId label) noexcept;
     void list(NodeId leaf, Slot slot) noexcept;
     void unlist(NodeId leaf, Slot slot) noexcept;
-    std::uint32_t place_in_leaf(Slot slot) const { return places_[slot]; }
+    std::uint32_t place_in_leaf(Slot slot) const { return places_[slot]; }  // if they are known
 
     // A planned subtree with its own nodes and blocks, not yet reachable.
     Node grow(Plan& plan);
     void discard(Node& grown) noexcept;
-    void replace(NodeId at, const Node& grown, const Plan& plan) noexcept;
+    void replace(NodeId at, const Node& grown) noexcept;
 
     std::size_t n_nodes() const { return n_nodes_; }
     std::size_t n_leaves() const { return (n_nodes_ + 1) / 2; }
@@ -252,6 +254,7 @@ class Tree {
     }
     const ClassCount* find_among_many(const Node& node, ClassId label) const;
     void count_in_first(Node& node, ClassId label) noexcept;
+    void find_places(Node& leaf, std::size_t n_listed) noexcept;
 
     std::vector<Node, LargePages<Node>> nodes_;
     std::vector<NodeId> free_pairs_;  // with room for all: freeing must not fail
@@ -260,7 +263,9 @@ class Tree {
     std::vector<NodeId> put_off_;  // all of them, and some that no longer are
     BlockPool<Slot> rows_;
     BlockPool<ClassCount> counts_;
-    std::vector<std::uint32_t, LargePages<std::uint32_t>> places_;  // by slot: its leaf's list
+    // By slot: its place on its leaf's list. Many streams never delete, and most leaves are rebuilt
+    // before anybody does: a leaf finds them out when it loses its first example.
+    std::vector<std::uint32_t, LargePages<std::uint32_t>> places_;
 };
 
 }  // namespace evertree

@@ -27,7 +27,8 @@ constexpr std::size_t kPutOffShare = 4;  // larger parts of a subtree are built 
 
 void Upkeep::prepare(const Examples& examples, std::span<const Change> changes, Watch& watch) {
     start(changes);
-    tree_.make_room_for_slots(examples.slots_end());
+    const bool any_deletion = work_.deletes > stats_.deletes;
+    if (any_deletion || tree_.has_places()) tree_.make_room_for_places(examples.slots_end());
     try {
         repair(examples, route(examples, watch), watch);
         grow_rebuilds();
@@ -46,7 +47,7 @@ void Upkeep::prepare_rebuild(const Examples& examples, Watch& watch) {
 
 void Upkeep::commit() noexcept {
     for (Rebuild& rebuild : rebuilds()) {
-        tree_.replace(rebuild.node, rebuild.grown, rebuild.plan);
+        tree_.replace(rebuild.node, rebuild.grown);
         look_again_above(rebuild.node);
     }
     forget_rebuilds();
@@ -81,7 +82,7 @@ void Upkeep::build_now(const Examples& examples, NodeId node, std::uint32_t dept
                        Watch& watch) {
     plan(examples, node, depth, may_put_off, late_plan_, watch);
     const Node grown = tree_.grow(late_plan_);
-    tree_.replace(node, grown, late_plan_);
+    tree_.replace(node, grown);
     if (late_plan_.rows.capacity() > 2 * kKeepRowsUpTo) late_plan_ = {};
 }
 
