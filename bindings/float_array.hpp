@@ -40,6 +40,10 @@ class FloatArray {
     static void copy(PyObject* source, std::size_t n, double* out) {
         const Fields& array = fields(source);
         const char* from = array.data;
+        if (array.strides[0] == sizeof(double)) {
+            std::memcpy(out, from, n * sizeof(double));
+            return;
+        }
         for (std::size_t j = 0; j < n; ++j, from += array.strides[0]) {
             std::memcpy(out + j, from, sizeof(double));  // it need not be aligned
         }

@@ -7,7 +7,9 @@
 #include <nanobind/nanobind.h>
 
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <vector>
@@ -88,6 +90,8 @@ class Row {
     }
     // Values are finite or missing; categories are whole numbers from 0 to 2^53.
     bool normalize(std::span<const Kind> kinds) {
+        const bool any_special = normalize_finite(kinds.size());
+        if (!any_special && !any_categorical(kinds)) return true;
         bool valid = true;
         for (std::size_t j = 0; j < kinds.size(); ++j) {
             const double v = values_[j];
@@ -98,6 +102,23 @@ class Row {
             values_[j] = normalized(v);
         }
         return valid;
+    }
+
+    static bool any_categorical(std::span<const Kind> kinds) {
+        static_assert(sizeof(Kind) == 1);
+        return std::memchr(kinds.data(), static_cast<int>(Kind::categorical), kinds.size()) !=
+               nullptr;
+    }
+    // Most rows have nothing else, and then several values are done at a time. Whether any is not
+    // finite: one more in a full exponent reaches the sign.
+    bool normalize_finite(std::size_t n) {
+        constexpr std::uint64_t exponent = 0x7ff0000000000000, one = 0x0010000000000000;
+        std::uint64_t carried = 0;
+        for (std::size_t j = 0; j < n; ++j) {
+            carried |= (std::bit_cast<std::uint64_t>(values_[j]) & exponent) + one;
+            values_[j] += 0.0;
+        }
+        return carried >> 63 != 0;
     }
 
     std::array<double, 64> inline_;
