@@ -132,21 +132,27 @@ void Examples::add_chunks(std::size_t count) {
     const std::size_t chunk_bytes = packing_.record_bytes() << kChunkBits;
     const std::size_t n_slots = (chunks_.size() + count) << kChunkBits;
     chunks_.reserve(chunks_.size() + count);
-    Buffer<Head> heads(n_slots);
-    Buffer<ExampleId> ids = ids_kept_ ? Buffer<ExampleId>(n_slots) : Buffer<ExampleId>();
+    if (n_slots > n_heads_) make_room_for_heads(std::max(n_slots, 2 * n_heads_));
     slabs_.emplace_back(count * chunk_bytes + Packing::kSlack);
-    std::copy_n(heads_.get(), slots_used_, heads.get());
-    if (ids_kept_) std::copy_n(ids_.get(), slots_used_, ids.get());
-    heads_ = std::move(heads);
-    ids_ = std::move(ids);
     for (std::size_t i = 0; i < count; ++i) {
         chunks_.push_back(slabs_.back().get() + i * chunk_bytes);
     }
 }
 
+// Twice as many each time: what is not used yet takes no memory of the machine.
+void Examples::make_room_for_heads(std::size_t n_slots) {
+    Buffer<Head> heads(n_slots);
+    Buffer<ExampleId> ids = ids_kept_ ? Buffer<ExampleId>(n_slots) : Buffer<ExampleId>();
+    std::copy_n(heads_.get(), slots_used_, heads.get());
+    if (ids_kept_) std::copy_n(ids_.get(), slots_used_, ids.get());
+    heads_ = std::move(heads);
+    ids_ = std::move(ids);
+    n_heads_ = n_slots;
+}
+
 void Examples::keep_ids() {
     if (ids_kept_) return;
-    ids_ = Buffer<ExampleId>(chunks_.size() << kChunkBits);
+    ids_ = Buffer<ExampleId>(n_heads_);
     std::iota(ids_.get(), ids_.get() + slots_used_, ExampleId{0});
     ids_kept_ = true;
 }

@@ -161,6 +161,7 @@ class Examples {
     }
     NextSlots next_slots() const { return {first_free_, slots_end()}; }
     void add_chunks(std::size_t count);
+    void make_room_for_heads(std::size_t n_slots);
     void keep_ids();
     std::size_t pack(std::span<const Insertion> coming) noexcept;
     void make_fit(std::span<const Insertion> misfits);
@@ -181,7 +182,8 @@ class Examples {
     std::size_t slots_used_ = 0;
     std::size_t slots_free_ = 0;
     Slot first_free_ = kNoSlot;             // free slots are chained by their heads
-    Buffer<Head> heads_;                    // by slot, for as many as there are chunks
+    std::size_t n_heads_ = 0;               // at least as many as there are slots
+    Buffer<Head> heads_;                    // by slot
     std::vector<Buffer<std::byte>> slabs_;  // one or more chunks each
     std::vector<std::byte*> chunks_;        // of records
     bool ids_kept_ = false;                 // else all are the numbers of their slots
