@@ -44,8 +44,8 @@ void Columns::start_bins() {
 bool Columns::settle_groups() {
     for (BinGroup& group : bin_groups) {
         if (group.done) continue;
-        const auto [begin, end, offset, form] = group.neighbours;
-        const auto can_be_binned = [&, missing = missing_code(form)](std::size_t c) {
+        const auto [begin, end, offset, code_bytes] = group.neighbours;
+        const auto can_be_binned = [&, missing = missing_code(code_bytes)](std::size_t c) {
             const wide::Column& keys = group.keys[c];
             return group.wanted[c] && keys.largest != missing && keys.differing != 0;
         };
@@ -76,11 +76,11 @@ void Columns::settle_bins() {
 void SplitSearch::begin_bins(std::size_t g, Watch& watch) {
     BinGroup& group = columns_.bin_groups[g];
     if (group.done) return;
-    const auto [begin, end, offset, form] = group.neighbours;
+    const auto [begin, end, offset, code_bytes] = group.neighbours;
     const std::vector<const std::byte*>& records = columns_.some_records;
     const std::size_t n = records.size();
     wide::Column common[wide::kColumns];
-    wide::gather_keys(records.data(), n, offset, form, end - begin, keys_.get(), common);
+    wide::gather_keys(records.data(), n, offset, code_bytes, end - begin, keys_.get(), common);
     for (std::uint32_t i = 0; i < n; ++i) own_tags_[i] = i << 1;
     for (std::size_t c = 0; c < end - begin; ++c) {
         if (!group.wanted[c]) continue;
@@ -113,9 +113,9 @@ void SplitSearch::find_bins(std::size_t begin_row, std::size_t end_row, Watch& w
 
 void SplitSearch::find_bins(const BinGroup& group, std::size_t row, std::size_t n,
                             wide::Column* seen) {
-    const auto [begin, end, offset, form] = group.neighbours;
+    const auto [begin, end, offset, code_bytes] = group.neighbours;
     wide::Column common[wide::kColumns];
-    wide::gather_keys(columns_.records.get() + row, n, offset, form, end - begin, keys_.get(),
+    wide::gather_keys(columns_.records.get() + row, n, offset, code_bytes, end - begin, keys_.get(),
                       common);
     for (std::size_t c = 0; c < end - begin; ++c) {
         if (!group.wanted[c]) continue;

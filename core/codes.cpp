@@ -24,13 +24,13 @@ std::uint32_t rank_of(std::uint64_t key, std::span<const std::uint64_t> keys) {
 
 }  // namespace
 
-void ValueCodes::start(std::size_t most, Form form) {
+void ValueCodes::start(std::size_t most, std::size_t code_bytes) {
     most_ = most;
     // Where all values have a place of their own, none is looked for.
-    shift_ = form == Form::byte ? 0 : 48;
-    factor_ = form == Form::byte ? 1 : 0x9e3779b97f4a7c15u;
+    shift_ = code_bytes == 1 ? 0 : 48;
+    factor_ = code_bytes == 1 ? 1 : 0x9e3779b97f4a7c15u;
     entries_.clear();
-    table_.assign(form == Form::byte ? kBytes : kFirstTable, kNone);
+    table_.assign(code_bytes == 1 ? kBytes : kFirstTable, kNone);
 }
 
 std::uint32_t ValueCodes::add(std::uint64_t key, std::uint32_t& next) {
@@ -96,7 +96,7 @@ void CodedRows::start_worker(Seen& seen) {
     seen.rank_of.resize(n_features);
     seen.keys.resize(n_features);
     for (std::uint32_t j = 0; j < n_features; ++j) {
-        seen.values[j].start(most_, packing_->form(j));
+        seen.values[j].start(most_, bytes_of(packing_->form(j)));
         if (features_[j].listed) {
             seen.any_listed = true;
             seen.listed[packing_->offset(j) / 64] |= bits_of_bytes(j);
@@ -168,12 +168,12 @@ void CodedRows::touch_ranks(const Chunk& chunk) {
 }
 
 void CodedRows::rank(Seen& seen, std::size_t j, std::size_t begin, std::size_t end) {
-    switch (packing_->form(j)) {
-        case Form::byte:
+    switch (bytes_of(packing_->form(j))) {
+        case 1:
             return rank<std::uint8_t>(seen, j, begin, end);
-        case Form::half:
+        case 2:
             return rank<std::uint16_t>(seen, j, begin, end);
-        case Form::single:
+        case 4:
             return rank<std::uint32_t>(seen, j, begin, end);
         default:
             return rank<std::uint64_t>(seen, j, begin, end);

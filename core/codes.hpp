@@ -25,7 +25,7 @@ namespace evertree {
 // The values of a feature, numbered as they appear.
 class ValueCodes {
   public:
-    void start(std::size_t most, Form form);
+    void start(std::size_t most, std::size_t code_bytes);
     // The code of a value, which is known by its sort key; `next` is the code for a new one. When
     // there get to be too many, the feature is given up, and codes mean nothing.
     std::uint32_t code(std::uint64_t key, std::uint32_t& next) {

@@ -166,7 +166,7 @@ void Columns::settle_codes() {
         column.varies = keys.size() > 1;
         if (!column.varies) continue;
         column.n_values = static_cast<std::uint32_t>(keys.size());
-        column.any_missing = keys.back() == missing_code(packing->form(j));
+        column.any_missing = keys.back() == missing_code(bytes_of(packing->form(j)));
         column.counts_at = static_cast<std::uint32_t>(counts_size);
         coded.set_first_place(j, column.counts_at, n_classes);
         if (sharing_) sorted.expect_little(j * n_all, (j + 1) * n_all);

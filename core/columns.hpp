@@ -48,7 +48,7 @@ struct Column {
 struct Neighbours {
     std::size_t begin, end;
     std::size_t offset;  // of the first
-    Form form;
+    std::size_t code_bytes;
 };
 
 // Some of them whose values are being put into bins.
@@ -175,8 +175,8 @@ void Columns::each_neighbours(std::size_t begin, std::size_t end, std::size_t at
             }
             std::size_t last = std::min(first + at_once, group_end);
             while (!wanted(order[last - 1])) --last;
-            const std::size_t offset = group.offset + (first - group.begin) * bytes_of(group.form);
-            do_this(Neighbours{first, last, offset, group.form});
+            const std::size_t offset = group.offset + (first - group.begin) * group.code_bytes;
+            do_this(Neighbours{first, last, offset, group.code_bytes});
             first = last;
         }
     }

@@ -80,7 +80,7 @@ void Examples::stage(std::span<const Insertion> coming, std::span<Slot> slots) {
     const std::size_t n_packed = pack(coming);
     if (n_packed < coming.size()) {
         try {
-            make_fit(coming.subspan(n_packed));
+            make_fit(coming, n_packed);
         } catch (...) {
             NextSlots next = next_slots();
             for (std::size_t i = 0; i <= n_packed; ++i) wipe(take(next));
@@ -165,23 +165,43 @@ std::size_t Examples::pack(std::span<const Insertion> coming) noexcept {
     return n;
 }
 
-void Examples::make_fit(std::span<const Insertion> misfits) {
-    Packing wider = packing_;
+void Examples::make_fit(std::span<const Insertion> coming, std::size_t first_misfit) {
+    Packing fitting = packing_;
     std::vector<std::byte> record(packing_.record_bytes());
-    for (const Insertion& i : misfits) {
-        if (wider.pack(i.x, record.data())) continue;
-        wider.widen(i.x);
-        record.resize(std::max(record.size(), wider.record_bytes()));
+    for (std::size_t i = first_misfit; i < coming.size(); ++i) {
+        if (fitting.pack(coming[i].x, record.data())) continue;
+        refit(fitting, coming[i].x, coming.first(i), slots_end());
+        record.resize(std::max(record.size(), fitting.record_bytes()));
     }
     if (slots_used_ >= 2 * slots_at_repacks_) {
         slots_at_repacks_ = std::max(slots_used_, kFewSlots);
         n_repacks_ = 0;
     }
     if (slots_used_ > kFewSlots && ++n_repacks_ > kFewRepacks) {
-        wider.widen_all();
+        fitting.widen_all();
         may_narrow_ = true;
     }
-    repack(std::move(wider));
+    repack(std::move(fitting));
+}
+
+// Where a value of x does not fit, the feature gets the first form that it fits, and all of its
+// values in some of the rows: those that come before it, and those that are in before a slot.
+void Examples::refit(Packing& packing, const double* x, std::span<const Insertion> before,
+                     Slot slots_before) const {
+    std::vector<Packing::FeatureForms> misfits;
+    for (std::size_t j = 0; j < n_features(); ++j) {
+        if (packing.fits(x[j], j)) continue;
+        misfits.push_back({j, {}});
+        misfits.back().forms.keep_those_of(x[j]);
+    }
+    for (Slot slot = 0; slot < slots_before; ++slot) {
+        if (!is_active(slot)) continue;
+        for (auto& [j, forms] : misfits) forms.keep_those_of(value(slot, j));
+    }
+    for (const Insertion& i : before) {
+        for (auto& [j, forms] : misfits) forms.keep_those_of(i.x[j]);
+    }
+    packing.set_forms(misfits);
 }
 
 void Examples::narrow(Watch& watch) {
@@ -192,8 +212,10 @@ void Examples::narrow(Watch& watch) {
     for (Slot slot = 0; slot < slots_end(); ++slot) {
         if (!is_active(slot)) continue;
         read(slot, x.data());
-        if (!narrowest.pack(x.data(), scratch.data())) narrowest.widen(x.data());
         watch.worked(2 * n_features());
+        if (narrowest.pack(x.data(), scratch.data())) continue;
+        refit(narrowest, x.data(), {}, slot);
+        watch.worked(slot);
     }
     repack(std::move(narrowest));
     may_narrow_ = false;

@@ -164,7 +164,9 @@ class Examples {
     void make_room_for_heads(std::size_t n_slots);
     void keep_ids();
     std::size_t pack(std::span<const Insertion> coming) noexcept;
-    void make_fit(std::span<const Insertion> misfits);
+    void make_fit(std::span<const Insertion> coming, std::size_t first_misfit);
+    void refit(Packing& packing, const double* x, std::span<const Insertion> before,
+               Slot slots_before) const;
     void repack(Packing packing);
     void wipe(Slot slot) noexcept;
     void link_equals(Slot slot) noexcept;

@@ -62,7 +62,7 @@ bool Handful::load(std::span<const std::uint32_t> features) {
         const bool varies = packing_->code(differing_.data(), feature) != 0;
         // What is missing in all rows does not vary.
         if (!varies) continue;
-        const std::uint64_t missing = missing_code(packing_->form(feature));
+        const std::uint64_t missing = missing_code(bytes_of(packing_->form(feature)));
         bool any_missing = false;
         for (std::size_t i = 0; i < n_; ++i) {
             keys[i] = packing_->code(records_[i], feature);

@@ -109,7 +109,7 @@ void SplitSearch::load(const RowSet& rows, std::size_t begin, std::size_t end, W
     columns_.each_neighbours(begin, end, n_columns_at_once(), wanted, [&](Neighbours neighbours) {
         const std::size_t n_columns = neighbours.end - neighbours.begin;
         wide::Column common[wide::kColumns];
-        wide::gather_keys(rows.records, rows.n, neighbours.offset, neighbours.form, n_columns,
+        wide::gather_keys(rows.records, rows.n, neighbours.offset, neighbours.code_bytes, n_columns,
                           keys_.get(), common);
         watch.worked(rows.n * n_columns);
         for (std::size_t c = 0; c < n_columns; ++c) {
@@ -117,7 +117,7 @@ void SplitSearch::load(const RowSet& rows, std::size_t begin, std::size_t end, W
             if (!wanted(feature)) continue;
             take(feature, Keys{{keys_.get() + c * rows.n, rows.n},
                                common[c].differing,
-                               common[c].largest == missing_code(neighbours.form)});
+                               common[c].largest == missing_code(neighbours.code_bytes)});
         }
     });
 }

@@ -12,8 +12,6 @@ namespace {
 
 constexpr std::size_t kWord = 8, kLine = 64;  // bytes
 
-constexpr double kLargestByte = 254, kSmallestHalf = -32768, kLargestHalf = 32766;
-
 std::uint32_t float_key(float value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     constexpr std::uint32_t sign = std::uint32_t{1} << 31;
@@ -25,6 +23,27 @@ float float_of_key(std::uint32_t key) {
     return std::bit_cast<float>((key & sign) != 0 ? key & ~sign : ~key);
 }
 
+// Of a number that an int can hold.
+double nearest_whole(double value) {
+    return static_cast<int>(value < 0.0 ? value - 0.5 : value + 0.5);
+}
+
+Form wider(Form form) {
+    switch (form) {
+        case Form::byte:
+            return Form::half;
+        case Form::rate:
+            return Form::cents;
+        case Form::rate_single:
+            return Form::cents_single;
+        case Form::half:
+        case Form::cents_single:
+            return Form::single;
+        default:
+            return Form::full;
+    }
+}
+
 // Up to a line a record begins where it lies on one line, if little is lost.
 std::size_t padded(std::size_t bytes) {
     const std::size_t words = (std::max<std::size_t>(bytes, 1) + kWord - 1) / kWord * kWord;
@@ -34,47 +53,38 @@ std::size_t padded(std::size_t bytes) {
 
 }  // namespace
 
-Form form_of(double value) {
-    if (is_missing(value)) return Form::byte;
-    if (value >= kSmallestHalf && value <= kLargestHalf && value == std::trunc(value)) {
-        return value >= 0 && value <= kLargestByte ? Form::byte : Form::half;
+bool fits(double value, Form form) {
+    if (is_missing(value) || form == Form::full) return true;
+    if (form == Form::single) {
+        const bool in_range = std::fabs(value) <= std::numeric_limits<float>::max();
+        return in_range && static_cast<double>(static_cast<float>(value)) == value;
     }
-    const bool in_range = std::fabs(value) <= std::numeric_limits<float>::max();
-    return in_range && static_cast<double>(static_cast<float>(value)) == value ? Form::single
-                                                                               : Form::full;
+    const Scale scale = scale_of(form);
+    const double steps = value * scale.per_one;
+    if (steps < scale.first - 1.0 || steps > scale.last + 1.0) return false;
+    const double step = nearest_whole(steps);
+    return step >= scale.first && step <= scale.last && scale.value(step) == value;
 }
 
-std::uint64_t missing_code(Form form) {
-    if (form == Form::full) return sort_key(kMissing);
-    return (std::uint64_t{1} << 8 * bytes_of(form)) - 1;
+std::uint64_t missing_code(std::size_t code_bytes) {
+    if (code_bytes == bytes_of(Form::full)) return sort_key(kMissing);
+    return (std::uint64_t{1} << 8 * code_bytes) - 1;
 }
 
 std::uint64_t code_of(double value, Form form) {
-    if (is_missing(value)) return missing_code(form);
-    switch (form) {
-        case Form::byte:
-            return static_cast<std::uint64_t>(value);
-        case Form::half:
-            return static_cast<std::uint64_t>(value - kSmallestHalf);
-        case Form::single:
-            return float_key(static_cast<float>(value) + 0.0f);
-        default:
-            return sort_key(value + 0.0);
-    }
+    if (is_missing(value)) return missing_code(bytes_of(form));
+    if (form == Form::full) return sort_key(value + 0.0);
+    if (form == Form::single) return float_key(static_cast<float>(value) + 0.0f);
+    const Scale scale = scale_of(form);
+    return static_cast<std::uint64_t>(nearest_whole(value * scale.per_one) - scale.first);
 }
 
 double value_of(std::uint64_t code, Form form) {
-    if (code == missing_code(form)) return kMissing;
-    switch (form) {
-        case Form::byte:
-            return static_cast<double>(code);
-        case Form::half:
-            return static_cast<double>(code) + kSmallestHalf;
-        case Form::single:
-            return float_of_key(static_cast<std::uint32_t>(code));
-        default:
-            return value_of_key(code);
-    }
+    if (code == missing_code(bytes_of(form))) return kMissing;
+    if (form == Form::full) return value_of_key(code);
+    if (form == Form::single) return float_of_key(static_cast<std::uint32_t>(code));
+    const Scale scale = scale_of(form);
+    return scale.value(static_cast<double>(code) + scale.first);
 }
 
 Packing::Packing(std::size_t n_features) : places_(n_features), order_(n_features) { lay_out(); }
@@ -83,18 +93,22 @@ void Packing::lay_out() {
     std::size_t offset = 0;
     owners_.clear();
     std::uint32_t position = 0;
-    for (std::size_t g = 0; g < kForms; ++g) {
-        const auto form = static_cast<Form>(kForms - 1 - g);
-        groups_[g] = {form, position, position, offset};
+    for (std::size_t w = 0; w < kWidths; ++w) groups_[w] = {kWord >> w, 0, 0, 0};
+    for (std::size_t f = kForms; f-- > 0;) {
+        const auto form = static_cast<Form>(f);
+        const std::size_t bytes = bytes_of(form);
+        Group& group = groups_[kWidths - static_cast<std::size_t>(std::bit_width(bytes))];
+        if (group.begin == group.end) group = {bytes, position, position, offset};
+        runs_[f] = {form, position, position, offset};
         for (std::uint32_t j = 0; j < places_.size(); ++j) {
             if (places_[j].form != form) continue;
             places_[j].offset = static_cast<std::uint32_t>(offset);
-            places_[j].mask = ~std::uint64_t{0} >> (64 - 8 * bytes_of(form));
+            places_[j].mask = ~std::uint64_t{0} >> (64 - 8 * bytes);
             order_[position++] = j;
-            offset += bytes_of(form);
+            offset += bytes;
             owners_.resize(offset, {j, static_cast<std::uint32_t>(offset)});
         }
-        groups_[g].end = position;
+        group.end = runs_[f].end = position;
     }
     values_bytes_ = offset;
     record_bytes_ = padded(offset);
@@ -102,10 +116,10 @@ void Packing::lay_out() {
 
 bool Packing::pack(const double* x, std::byte* record) const {
     bool fits = true;
-    for (const Group& group : groups_) {
-        const std::size_t n = group.end - group.begin;
+    for (const Run& run : runs_) {
+        const std::size_t n = run.end - run.begin;
         if (n == 0) continue;
-        fits &= wide::pack(x, order_.data() + group.begin, n, group.form, record + group.offset);
+        fits &= wide::pack(x, order_.data() + run.begin, n, run.form, record + run.offset);
     }
     std::memset(record + values_bytes_, 0, record_bytes_ - values_bytes_);
     return fits;
@@ -141,18 +155,13 @@ void Packing::Change::repack(const std::byte* from, std::byte* to) const {
     }
 }
 
-void Packing::widen(const double* x) {
-    for (std::size_t j = 0; j < places_.size(); ++j) {
-        places_[j].form = std::max(places_[j].form, form_of(x[j]));
-    }
+void Packing::set_forms(std::span<const FeatureForms> some) {
+    for (const auto& [feature, forms] : some) places_[feature].form = forms.first();
     lay_out();
 }
 
 void Packing::widen_all() {
-    for (Place& place : places_) {
-        if (place.form != Form::full)
-            place.form = static_cast<Form>(static_cast<int>(place.form) + 1);
-    }
+    for (Place& place : places_) place.form = wider(place.form);
     lay_out();
 }
 

@@ -1,13 +1,17 @@
 // Packing: how a row is stored. Every value exactly, in as few bytes as its feature needs.
 //
 // A form is a set of values, each with a code that sorts as the values do, the missing one last:
-//   byte    whole numbers from 0 to 254
-//   half    whole numbers from -32768 to 32766
-//   single  all that a float can say
-//   full    all that a double can say
-// Each has the values of the one before. A feature has the smallest form that its values fit; it
-// never goes back. In a record the features stand by form, the widest first, so that neighbours can
-// be read together; what is left at its end is zero, so that equal rows are equal byte for byte.
+//   byte          whole numbers from 0 to 254
+//   rate          hundredths from 0 to 2.54
+//   rate_single   the same, as floats say them
+//   half          whole numbers from -32768 to 32766
+//   cents         hundredths from -327.68 to 327.66
+//   cents_single  the same, as floats say them
+//   single        all that a float can say
+//   full          all that a double can say
+// A feature has the first of them that all its values fit. In a record the features stand by the
+// width of their codes, the widest first, so that neighbours can be read together; what is left at
+// its end is zero, so that equal rows are equal byte for byte.
 //
 // Must not know: where records are kept.
 #pragma once
@@ -29,21 +33,59 @@ inline bool is_missing(double value) { return value != value; }
 // Adding 0.0 turns -0.0 into 0.0; every NaN becomes the same NaN.
 inline double normalized(double value) { return is_missing(value) ? kMissing : value + 0.0; }
 
-enum class Form : std::uint8_t { byte, half, single, full };
-inline constexpr std::size_t kForms = 4;
+enum class Form : std::uint8_t { byte, rate, rate_single, half, cents, cents_single, single, full };
+inline constexpr std::size_t kForms = 8, kWidths = 4;
 
-inline std::size_t bytes_of(Form form) { return std::size_t{1} << static_cast<int>(form); }
-Form form_of(double value);
+constexpr std::size_t bytes_of(Form form) {
+    constexpr std::uint8_t bytes[kForms] = {1, 1, 1, 2, 2, 2, 4, 8};
+    return bytes[static_cast<std::size_t>(form)];
+}
+// The values of a form that is narrower than a float lie at equal distances.
+struct Scale {
+    double per_one;
+    double first, last;  // as numbers of steps from 0
+    bool as_float;
+
+    double value(double step) const {
+        const double exact = per_one == 1.0 ? step : step / per_one;
+        return as_float ? static_cast<double>(static_cast<float>(exact)) : exact;
+    }
+};
+constexpr Scale scale_of(Form form) {
+    const bool whole = form == Form::byte || form == Form::half;
+    const bool as_float = form == Form::rate_single || form == Form::cents_single;
+    const bool one_byte = bytes_of(form) == 1;
+    return {whole ? 1.0 : 100.0, one_byte ? 0.0 : -32768.0, one_byte ? 254.0 : 32766.0, as_float};
+}
+
+bool fits(double value, Form form);
 // The value fits the form.
 std::uint64_t code_of(double value, Form form);
 double value_of(std::uint64_t code, Form form);
-std::uint64_t missing_code(Form form);
+// Codes of one width have the same one, whatever their form.
+std::uint64_t missing_code(std::size_t code_bytes);
+
+// The forms that all of some values fit.
+class Forms {
+  public:
+    void keep_those_of(double value) {
+        for (unsigned left = forms_; left != 0; left &= left - 1) {
+            if (!fits(value, first_of(left))) forms_ &= ~(left & -left);
+        }
+    }
+    Form first() const { return first_of(forms_); }
+
+  private:
+    static Form first_of(unsigned forms) { return static_cast<Form>(std::countr_zero(forms)); }
+
+    unsigned forms_ = (1u << kForms) - 1;  // all that fits anything is full
+};
 
 class Packing {
   public:
-    // Neighbours of one form: positions in the order of the record, and where the first one lies.
+    // Neighbours of one width: positions in the order of the record, and where the first one lies.
     struct Group {
-        Form form;
+        std::size_t code_bytes;
         std::uint32_t begin, end;
         std::size_t offset;
     };
@@ -59,8 +101,16 @@ class Packing {
 
     // Writes a record; false, and what is written means nothing, if a value does not fit.
     bool pack(const double* x, std::byte* record) const;
-    // As narrow as the values of x and those of before allow, or each form a step wider.
-    void widen(const double* x);
+    bool fits(double value, std::size_t feature) const {
+        return evertree::fits(value, places_[feature].form);
+    }
+    struct FeatureForms {
+        std::size_t feature;
+        Forms forms;
+    };
+    // Each feature gets the first of its forms.
+    void set_forms(std::span<const FeatureForms> some);
+    // Each form becomes one that has all its values, and more.
     void widen_all();
 
     // Several codes are read at once: behind the last record there must be kSlack bytes.
@@ -107,12 +157,19 @@ class Packing {
         std::uint32_t offset = 0;
         Form form = Form::byte;
     };
+    // Neighbours of one form.
+    struct Run {
+        Form form;
+        std::uint32_t begin, end;
+        std::size_t offset;
+    };
     void lay_out();
 
     std::vector<Place> places_;  // by feature
     std::vector<std::uint32_t> order_;
     std::vector<Owner> owners_;  // by byte
-    std::array<Group, kForms> groups_{};
+    std::array<Group, kWidths> groups_{};
+    std::array<Run, kForms> runs_{};
     std::size_t values_bytes_ = 0, record_bytes_ = 0;
 };
 

@@ -156,14 +156,15 @@ void gather_keys(const std::byte* const* records, std::size_t n, std::size_t off
     plain::gather_keys<Code>(records, n, offset, n_columns, keys, columns);
 }
 
-void gather_keys(const std::byte* const* records, std::size_t n, std::size_t offset, Form form,
-                 std::size_t n_columns, std::uint64_t* keys, Column* columns) {
-    switch (form) {
-        case Form::byte:
+void gather_keys(const std::byte* const* records, std::size_t n, std::size_t offset,
+                 std::size_t code_bytes, std::size_t n_columns, std::uint64_t* keys,
+                 Column* columns) {
+    switch (code_bytes) {
+        case 1:
             return gather_keys<std::uint8_t>(records, n, offset, n_columns, keys, columns);
-        case Form::half:
+        case 2:
             return gather_keys<std::uint16_t>(records, n, offset, n_columns, keys, columns);
-        case Form::single:
+        case 4:
             return gather_keys<std::uint32_t>(records, n, offset, n_columns, keys, columns);
         default:
             return gather_keys<std::uint64_t>(records, n, offset, n_columns, keys, columns);

@@ -15,10 +15,10 @@ bool pack(const double* x, const std::uint32_t* features, std::size_t n, Form fo
     bool fit = true;
     for (std::size_t i = 0; i < n; ++i) {
         const double value = x[features[i]];
-        const bool fits = form_of(value) <= form;
-        const auto code = static_cast<Code>(fits ? code_of(value, form) : 0);
+        const bool own_fits = fits(value, form);
+        const auto code = static_cast<Code>(own_fits ? code_of(value, form) : 0);
         std::memcpy(out + i * sizeof code, &code, sizeof code);
-        fit &= fits;
+        fit &= own_fits;
     }
     return fit;
 }
@@ -59,25 +59,37 @@ EVERTREE_WIDE inline __m256i sort_keys(__m256i bits) {
     return _mm256_xor_si256(bits, _mm256_or_si256(_mm256_srai_epi32(bits, 31), sign));
 }
 
-// Whole numbers: how far they are above the smallest, and whether that is less than the code of
-// what is missing.
-template <bool kHalf>
-EVERTREE_WIDE bool pack_whole(const double* x, const std::uint32_t* features, std::size_t n,
+// Values at equal distances: how many steps they are above the first, and whether that is less than
+// the code of what is missing.
+template <Form kForm>
+EVERTREE_WIDE bool pack_steps(const double* x, const std::uint32_t* features, std::size_t n,
                               std::byte* out) {
-    const __m256i missing_codes = _mm256_set1_epi32(kHalf ? 0xffff : 0xff);
-    const __m256i smallest = _mm256_set1_epi32(kHalf ? -32768 : 0);
+    constexpr Scale scale = scale_of(kForm);
+    constexpr bool is_byte = bytes_of(kForm) == 1;
+    const __m256i missing_codes = _mm256_set1_epi32(is_byte ? 0xff : 0xffff);
+    const __m256i first = _mm256_set1_epi32(static_cast<int>(scale.first));
+    const __m512d per_one = _mm512_set1_pd(scale.per_one);
     int fit = 0xff;
     for (std::size_t i = 0; i < n; i += 8) {
         const Values v = values_of(x, features + i, n - i);
-        const __m256i whole = _mm512_cvttpd_epi32(v.value);
-        const __m256i code = _mm256_sub_epi32(whole, smallest);
-        const int same = _mm512_cmp_pd_mask(_mm512_cvtepi32_pd(whole), v.value, _CMP_EQ_OQ);
+        __m256i step;
+        __m512d back;
+        if constexpr (scale.per_one == 1.0) {
+            step = _mm512_cvttpd_epi32(v.value);
+            back = _mm512_cvtepi32_pd(step);
+        } else {
+            step = _mm512_cvtpd_epi32(_mm512_mul_pd(v.value, per_one));
+            back = _mm512_div_pd(_mm512_cvtepi32_pd(step), per_one);
+        }
+        if constexpr (scale.as_float) back = _mm512_cvtps_pd(_mm512_cvtpd_ps(back));
+        const __m256i code = _mm256_sub_epi32(step, first);
+        const int same = _mm512_cmp_pd_mask(back, v.value, _CMP_EQ_OQ);
         fit &= (same & _mm256_cmplt_epu32_mask(code, missing_codes)) | v.missing;
         const __m256i codes = _mm256_mask_mov_epi32(code, v.missing, missing_codes);
-        if constexpr (kHalf) {
-            _mm256_mask_cvtepi32_storeu_epi16(out + 2 * i, v.lanes, codes);
-        } else {
+        if constexpr (is_byte) {
             _mm256_mask_cvtepi32_storeu_epi8(out + i, v.lanes, codes);
+        } else {
+            _mm256_mask_cvtepi32_storeu_epi16(out + 2 * i, v.lanes, codes);
         }
     }
     return fit == 0xff;
@@ -110,9 +122,17 @@ bool pack_avx512(const double* x, const std::uint32_t* features, std::size_t n, 
                  std::byte* out) {
     switch (form) {
         case Form::byte:
-            return pack_whole<false>(x, features, n, out);
+            return pack_steps<Form::byte>(x, features, n, out);
+        case Form::rate:
+            return pack_steps<Form::rate>(x, features, n, out);
+        case Form::rate_single:
+            return pack_steps<Form::rate_single>(x, features, n, out);
         case Form::half:
-            return pack_whole<true>(x, features, n, out);
+            return pack_steps<Form::half>(x, features, n, out);
+        case Form::cents:
+            return pack_steps<Form::cents>(x, features, n, out);
+        case Form::cents_single:
+            return pack_steps<Form::cents_single>(x, features, n, out);
         case Form::single:
             return pack_singles(x, features, n, out);
         default:
@@ -130,12 +150,12 @@ bool pack(const double* x, const std::uint32_t* features, std::size_t n, Form fo
 #ifdef EVERTREE_AVX512
     if (level >= Level::avx512) return pack_avx512(x, features, n, form, out);
 #endif
-    switch (form) {
-        case Form::byte:
+    switch (bytes_of(form)) {
+        case 1:
             return plain::pack<std::uint8_t>(x, features, n, form, out);
-        case Form::half:
+        case 2:
             return plain::pack<std::uint16_t>(x, features, n, form, out);
-        case Form::single:
+        case 4:
             return plain::pack<std::uint32_t>(x, features, n, form, out);
         default:
             return plain::pack<std::uint64_t>(x, features, n, form, out);

@@ -49,8 +49,9 @@ struct Column {
     std::uint64_t largest = 0;
 };
 // The codes of up to kColumns neighbouring values of each record, one column after the other.
-void gather_keys(const std::byte* const* records, std::size_t n, std::size_t offset, Form form,
-                 std::size_t n_columns, std::uint64_t* keys, Column* columns);
+void gather_keys(const std::byte* const* records, std::size_t n, std::size_t offset,
+                 std::size_t code_bytes, std::size_t n_columns, std::uint64_t* keys,
+                 Column* columns);
 
 // The bits in which any two of n records differ.
 void mark_differing(const std::byte* const* records, std::size_t n, std::size_t n_bytes,

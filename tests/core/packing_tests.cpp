@@ -21,75 +21,177 @@ bool same_bits(double a, double b) {
     return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
-// In ascending order, each with its smallest form.
+// In ascending order, each with the forms that it fits besides the full one.
 struct Example {
     double value;
-    Form form;
+    std::vector<Form> narrower;
 };
+using enum Form;
+const std::vector<Form> kAll = {byte, rate, rate_single, half, cents, cents_single, single};
 const std::vector<Example> kExamples = {
-    {-std::numeric_limits<double>::max(), Form::full},
-    {-std::numeric_limits<float>::max(), Form::single},
-    {-2147483648.0, Form::single},
-    {-32769, Form::single},
-    {-32768, Form::half},
-    {-1, Form::half},
-    {-0.1, Form::full},
-    {-5e-324, Form::full},
-    {0, Form::byte},
-    {5e-324, Form::full},
-    {1e-45f, Form::single},
-    {0.5, Form::single},
-    {254, Form::byte},
-    {255, Form::half},
-    {32766, Form::half},
-    {32767, Form::single},
-    {16777217, Form::full},
-    {2147483648.0, Form::single},
-    {1e300, Form::full},
-    {kMissing, Form::byte},
+    {-std::numeric_limits<double>::max(), {}},
+    {-std::numeric_limits<float>::max(), {single}},
+    {-2147483648.0, {single}},
+    {-21474836.48, {}},
+    {-32769, {single}},
+    {-32768, {half, single}},
+    {-327.69, {}},
+    {-327.68, {cents}},
+    {-327.68f, {cents_single, single}},
+    {-1, {half, cents, cents_single, single}},
+    {-0.1f, {cents_single, single}},  // below the double
+    {-0.1, {cents}},
+    {-5e-324, {}},
+    {0, kAll},
+    {5e-324, {}},
+    {1e-45f, {single}},
+    {0.01f, {rate_single, cents_single, single}},
+    {0.01, {rate, cents}},
+    {0.07, {rate, cents}},
+    {0.07f, {rate_single, cents_single, single}},
+    {0.5, {rate, rate_single, cents, cents_single, single}},
+    {0.505, {}},
+    {0.57, {rate, cents}},
+    {2.0, kAll},
+    {2.54f, {rate_single, cents_single, single}},
+    {2.54, {rate, cents}},
+    {2.55f, {cents_single, single}},
+    {2.55, {cents}},
+    {254, {byte, half, cents, cents_single, single}},
+    {255, {half, cents, cents_single, single}},
+    {327.66, {cents}},
+    {327.66f, {cents_single, single}},
+    {327.67, {}},
+    {327.67f, {single}},
+    {32766, {half, single}},
+    {32767, {single}},
+    {16777217, {}},
+    {2147483648.0, {single}},
+    {1e300, {}},
+    {kMissing, kAll},
 };
+
+bool fits_example(const Example& example, Form form) {
+    return form == full || std::ranges::count(example.narrower, form) > 0;
+}
 
 void forms() {
     for (std::size_t f = 0; f < kForms; ++f) {
         const auto form = static_cast<Form>(f);
         std::vector<std::uint64_t> codes;
-        for (const auto& [value, smallest] : kExamples) {
-            expect(form_of(value) == smallest, "form of " + std::to_string(value));
-            if (smallest > form) continue;
+        for (const Example& example : kExamples) {
+            const double value = example.value;
+            const bool wanted = fits_example(example, form);
+            expect(fits(value, form) == wanted,
+                   "form " + std::to_string(f) + " of " + std::to_string(value));
+            if (!wanted) continue;
             codes.push_back(code_of(value, form));
             expect(same_bits(value_of(codes.back(), form), value),
                    "code and back: " + std::to_string(value));
         }
         expect(std::is_sorted(codes.begin(), codes.end()), "codes sort as values do");
         expect(std::adjacent_find(codes.begin(), codes.end()) == codes.end(), "codes differ");
-        expect(codes.back() == missing_code(form), "missing is last");
+        expect(codes.back() == missing_code(bytes_of(form)), "missing is last");
     }
-    expect(code_of(-0.0, Form::full) == code_of(0.0, Form::full), "there is one zero");
+    expect(code_of(-0.0, full) == code_of(0.0, full), "there is one zero");
+}
+
+// Whatever has a code in a form of equal distances is a value of that form, and in its order.
+void steps() {
+    for (const Form form : {byte, rate, rate_single, half, cents, cents_single}) {
+        double before = -std::numeric_limits<double>::infinity();
+        for (std::uint64_t code = 0; code < missing_code(bytes_of(form)); ++code) {
+            const double value = value_of(code, form);
+            expect(value > before && fits(value, form) && code_of(value, form) == code,
+                   "code " + std::to_string(code) + " of form " +
+                       std::to_string(static_cast<int>(form)));
+            before = value;
+        }
+    }
 }
 
 void rows_come_back() {
     std::mt19937 random(4);
     for (const std::size_t n_features : {1, 7, 8, 9, 70}) {
         Packing packing(n_features);
+        std::vector<Packing::FeatureForms> forms_left;
+        for (std::size_t j = 0; j < n_features; ++j) forms_left.push_back({j, {}});
         std::vector<double> x(n_features), back(n_features);
-        for (int turn = 0; turn < 40; ++turn) {
+        for (int turn = 0; turn < 60; ++turn) {
             const std::size_t most = 1 + random() % kExamples.size();
-            for (double& v : x) {
-                v = kExamples[kExamples.size() - 1 - random() % most].value;
-            }
             std::vector<std::byte> record(packing.record_bytes() + Packing::kSlack);
-            bool fits = true;
+            bool all_fit = true;
             for (std::size_t j = 0; j < n_features; ++j) {
-                fits = fits && form_of(x[j]) <= packing.form(j);
+                const Example& example = kExamples[kExamples.size() - 1 - random() % most];
+                x[j] = example.value;
+                all_fit = all_fit && fits_example(example, packing.form(j));
             }
-            expect(packing.pack(x.data(), record.data()) == fits, "what fits is known");
-            packing.widen(x.data());
+            expect(packing.pack(x.data(), record.data()) == all_fit, "what fits is known");
+            for (auto& [j, forms] : forms_left) forms.keep_those_of(x[j]);
+            packing.set_forms(forms_left);
+            if (turn % 20 == 19) packing.widen_all();
             record.resize(packing.record_bytes() + Packing::kSlack);
             expect(packing.pack(x.data(), record.data()), "after it is made wider, it fits");
             packing.unpack(record.data(), back.data());
             expect(std::equal(x.begin(), x.end(), back.begin(), same_bits), "it comes back");
         }
     }
+}
+
+void all_rows_fit_the_wider() {
+    for (std::size_t f = 0; f < kForms; ++f) {
+        const auto form = static_cast<Form>(f);
+        Packing packing(1);
+        Forms forms;
+        for (const Example& example : kExamples) {
+            if (fits_example(example, form)) forms.keep_those_of(example.value);
+        }
+        const Packing::FeatureForms one{0, forms};
+        packing.set_forms({&one, 1});
+        expect(packing.form(0) == form, "the first form that all values fit");
+        packing.widen_all();
+        expect(form == full || packing.form(0) > form, "a form becomes wider");
+        for (const Example& example : kExamples) {
+            if (!fits_example(example, form)) continue;
+            expect(packing.fits(example.value, 0), "what fitted fits the wider form");
+        }
+    }
+}
+
+// The first form that all values fit is found, also after what needed a wider one has gone.
+void forms_are_found() {
+    DynamicTree subject(std::vector<Kind>(3, Kind::real), Limits{});
+    NoWatch watch;
+    ExampleId next = 0;
+    const auto insert = [&](std::vector<std::vector<double>> rows) {
+        std::vector<Insertion> coming;
+        for (const auto& x : rows) coming.push_back({x.data(), 0, next++});
+        subject.update({}, coming, watch);
+    };
+    const auto remove = [&](ExampleId id) {
+        const Slot slot = subject.examples().find(id);
+        subject.update({&slot, 1}, {}, watch);
+    };
+    const auto has = [&](std::vector<Form> forms) {
+        for (std::size_t j = 0; j < forms.size(); ++j) {
+            if (subject.examples().packing().form(j) != forms[j]) return false;
+        }
+        return true;
+    };
+    insert({{1, 1, 1}, {0, 7, 2}});
+    expect(has({byte, byte, byte}), "whole numbers are bytes");
+    insert({{0.07, 0.07, 0.07f}, {2, 1, 1}});
+    expect(has({rate, cents, rate_single}), "hundredths are rates where no large number was");
+    insert({{0.5, 0.5, 0.5}, {3, 300, -0.25}});
+    expect(has({cents, cents, cents_single}), "larger hundredths are cents");
+    insert({{0.07f, 1000, 0.07f}});
+    expect(has({full, full, cents_single}), "what no form has is full");
+    remove(6);
+    subject.rebuild(watch);
+    expect(has({cents, cents, cents_single}), "what is gone needs no room");
+    remove(5);
+    subject.rebuild(watch);
+    expect(has({rate, cents, rate_single}), "nor does this");
 }
 
 // Feature after feature needs a wider form, at any time; rows are found by value meanwhile.
@@ -103,7 +205,10 @@ class Widening {
         std::vector<double> x(kFeatures);
         for (double& v : x) v = static_cast<double>(random_() % 200);
         const std::size_t at = step / 3 % kFeatures;
-        if (step > 300 && step % 3 == 0) x[at] = step % 2 == 0 ? 1000.0 : step < 400 ? 0.5 : 0.1;
+        if (step > 300 && step % 3 == 0) {
+            const double wide[] = {1000.0, step < 400 ? 0.001f : 0.001, 0.25, 12.34};
+            x[at] = wide[step / 90 % 4];
+        }
         const Insertion coming{x.data(), static_cast<ClassId>(x[0] > 99 ? 1 : 0),
                                static_cast<ExampleId>(step)};
         subject_.update({}, {&coming, 1}, watch_);
@@ -178,6 +283,9 @@ void features_grow_wider() {
 
 void test_packing() {
     forms();
+    steps();
+    all_rows_fit_the_wider();
+    forms_are_found();
     each_level(rows_come_back);
     features_grow_wider();
 }

@@ -44,8 +44,7 @@ void append(std::vector<double>& to, const std::vector<double>& more) {
 }
 
 void codes_are_gathered(std::size_t n) {
-    for (const Form form : {Form::byte, Form::half, Form::single, Form::full}) {
-        const std::size_t code_bytes = bytes_of(form);
+    for (const std::size_t code_bytes : {1, 2, 4, 8}) {
         for (std::size_t n_columns = 1; n_columns <= wide::kColumns; ++n_columns) {
             const std::size_t offset = random_below(9), bytes = offset + n_columns * code_bytes;
             std::vector<std::byte> memory(n * bytes + Packing::kSlack);
@@ -59,7 +58,8 @@ void codes_are_gathered(std::size_t n) {
             agree(what, [&] {
                 std::vector<std::uint64_t> keys(n * n_columns);
                 wide::Column columns[wide::kColumns];
-                wide::gather_keys(records.data(), n, offset, form, n_columns, keys.data(), columns);
+                wide::gather_keys(records.data(), n, offset, code_bytes, n_columns, keys.data(),
+                                  columns);
                 for (std::size_t c = 0; c < n_columns; ++c) {
                     keys.push_back(columns[c].differing);
                     keys.push_back(columns[c].largest);

@@ -33,9 +33,11 @@ settings.register_profile(
 
 NAN = math.nan
 ONE_MORE = math.nextafter(1.0, 2.0)
+HUNDREDTHS = (0.07, 0.07000000029802322, -300.25, 2.54)  # the second one as a float says it
 # Few values make many ties. The last ones are neighbours, subnormal or too large to be added.
-REALS = (0.0, 1.0, 2.0, NAN, -0.0, -1.5, 0.5, ONE_MORE, 5e-324, -5e-324, 1.5e308, -1.7e308, 1.7e308)
-CATEGORIES = (0.0, 1.0, 2.0, NAN, -0.0, 3.0, 7.0, 2.0**52, 5.0, 0.0, 1.0, 2.0, 3.0)
+REALS = (0.0, 1.0, 2.0, NAN, *HUNDREDTHS, -0.0, -1.5, 0.5, ONE_MORE, 5e-324, -5e-324)
+REALS += (1.5e308, -1.7e308, 1.7e308)
+CATEGORIES = (0.0, 1.0, 2.0, NAN, -0.0, 3.0, 7.0, 2.0**52, 5.0, 0.0, 1.0, 2.0, 3.0, *range(4))
 LABELS = (0, 1, 2, "a", None, "b")
 
 KINDS = ((1, ()), (2, ()), (3, ()), (1, (0,)), (2, (0, 1)), (2, (1,)), (3, (0,)))
