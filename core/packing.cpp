@@ -23,11 +23,6 @@ float float_of_key(std::uint32_t key) {
     return std::bit_cast<float>((key & sign) != 0 ? key & ~sign : ~key);
 }
 
-// Of a number that an int can hold.
-double nearest_whole(double value) {
-    return static_cast<int>(value < 0.0 ? value - 0.5 : value + 0.5);
-}
-
 Form wider(Form form) {
     switch (form) {
         case Form::byte:
@@ -60,10 +55,7 @@ bool fits(double value, Form form) {
         return in_range && static_cast<double>(static_cast<float>(value)) == value;
     }
     const Scale scale = scale_of(form);
-    const double steps = value * scale.per_one;
-    if (steps < scale.first - 1.0 || steps > scale.last + 1.0) return false;
-    const double step = nearest_whole(steps);
-    return step >= scale.first && step <= scale.last && scale.value(step) == value;
+    return scale.value(scale.nearest(value)) == value;
 }
 
 std::uint64_t missing_code(std::size_t code_bytes) {
@@ -76,7 +68,7 @@ std::uint64_t code_of(double value, Form form) {
     if (form == Form::full) return sort_key(value + 0.0);
     if (form == Form::single) return float_key(static_cast<float>(value) + 0.0f);
     const Scale scale = scale_of(form);
-    return static_cast<std::uint64_t>(nearest_whole(value * scale.per_one) - scale.first);
+    return static_cast<std::uint64_t>(scale.nearest(value) - scale.first);
 }
 
 double value_of(std::uint64_t code, Form form) {

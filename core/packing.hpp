@@ -46,6 +46,12 @@ struct Scale {
     double first, last;  // as numbers of steps from 0
     bool as_float;
 
+    // The only step that may have this value, if any has.
+    double nearest(double value) const {
+        const double steps = value * per_one;
+        if (!(steps >= first && steps < last + 0.5)) return first;
+        return static_cast<int>(steps < 0.0 ? steps - 0.5 : steps + 0.5);
+    }
     double value(double step) const {
         const double exact = per_one == 1.0 ? step : step / per_one;
         return as_float ? static_cast<double>(static_cast<float>(exact)) : exact;

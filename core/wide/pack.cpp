@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 
 #include "../packing.hpp"
 #include "avx512/avx512.hpp"
@@ -7,18 +9,70 @@
 
 namespace evertree::wide {
 
+namespace {
+
+template <Form kForm>
+using CodeOf =
+    std::conditional_t<bytes_of(kForm) <= 2,
+                       std::conditional_t<bytes_of(kForm) == 1, std::uint8_t, std::uint16_t>,
+                       std::conditional_t<bytes_of(kForm) == 4, std::uint32_t, std::uint64_t>>;
+
+// Does what is told with the form as a constant.
+template <typename Do>
+bool with(Form form, Do do_this) {
+    switch (form) {
+        case Form::byte:
+            return do_this.template operator()<Form::byte>();
+        case Form::rate:
+            return do_this.template operator()<Form::rate>();
+        case Form::rate_single:
+            return do_this.template operator()<Form::rate_single>();
+        case Form::half:
+            return do_this.template operator()<Form::half>();
+        case Form::cents:
+            return do_this.template operator()<Form::cents>();
+        case Form::cents_single:
+            return do_this.template operator()<Form::cents_single>();
+        case Form::single:
+            return do_this.template operator()<Form::single>();
+        default:
+            return do_this.template operator()<Form::full>();
+    }
+}
+
+}  // namespace
+
 namespace plain {
 
-template <typename Code>
-bool pack(const double* x, const std::uint32_t* features, std::size_t n, Form form,
-          std::byte* out) {
+template <Form kForm>
+bool pack(const double* x, const std::uint32_t* features, std::size_t n, std::byte* out) {
+    using Code = CodeOf<kForm>;
     bool fit = true;
     for (std::size_t i = 0; i < n; ++i) {
         const double value = x[features[i]];
-        const bool own_fits = fits(value, form);
-        const auto code = static_cast<Code>(own_fits ? code_of(value, form) : 0);
+        const bool own_fits = fits(value, kForm);
+        const auto code = static_cast<Code>(own_fits ? code_of(value, kForm) : 0);
         std::memcpy(out + i * sizeof code, &code, sizeof code);
         fit &= own_fits;
+    }
+    return fit;
+}
+
+// All but the two widest forms.
+template <Form kForm>
+    requires(bytes_of(kForm) <= 2)
+bool pack(const double* x, const std::uint32_t* features, std::size_t n, std::byte* out) {
+    using Code = CodeOf<kForm>;
+    constexpr Scale scale = scale_of(kForm);
+    bool fit = true;
+    for (std::size_t i = 0; i < n; ++i) {
+        const double value = x[features[i]], step = scale.nearest(value);
+        const bool missing = is_missing(value);
+        const int code =
+            missing ? std::numeric_limits<Code>::max() : static_cast<int>(step - scale.first);
+        const auto narrow = static_cast<Code>(code);
+        std::memcpy(out + i * sizeof narrow, &narrow, sizeof narrow);
+        fit &= missing || scale.value(step) == value;
     }
     return fit;
 }
@@ -118,27 +172,14 @@ EVERTREE_WIDE void pack_fulls(const double* x, const std::uint32_t* features, st
     }
 }
 
-bool pack_avx512(const double* x, const std::uint32_t* features, std::size_t n, Form form,
-                 std::byte* out) {
-    switch (form) {
-        case Form::byte:
-            return pack_steps<Form::byte>(x, features, n, out);
-        case Form::rate:
-            return pack_steps<Form::rate>(x, features, n, out);
-        case Form::rate_single:
-            return pack_steps<Form::rate_single>(x, features, n, out);
-        case Form::half:
-            return pack_steps<Form::half>(x, features, n, out);
-        case Form::cents:
-            return pack_steps<Form::cents>(x, features, n, out);
-        case Form::cents_single:
-            return pack_steps<Form::cents_single>(x, features, n, out);
-        case Form::single:
-            return pack_singles(x, features, n, out);
-        default:
-            pack_fulls(x, features, n, out);
-            return true;
+template <Form kForm>
+bool pack_avx512(const double* x, const std::uint32_t* features, std::size_t n, std::byte* out) {
+    if constexpr (kForm == Form::single) return pack_singles(x, features, n, out);
+    if constexpr (kForm == Form::full) {
+        pack_fulls(x, features, n, out);
+        return true;
     }
+    if constexpr (bytes_of(kForm) <= 2) return pack_steps<kForm>(x, features, n, out);
 }
 
 }  // namespace
@@ -147,19 +188,12 @@ bool pack_avx512(const double* x, const std::uint32_t* features, std::size_t n, 
 
 bool pack(const double* x, const std::uint32_t* features, std::size_t n, Form form,
           std::byte* out) {
+    return with(form, [&]<Form kForm>() {
 #ifdef EVERTREE_AVX512
-    if (level >= Level::avx512) return pack_avx512(x, features, n, form, out);
+        if (level >= Level::avx512) return pack_avx512<kForm>(x, features, n, out);
 #endif
-    switch (bytes_of(form)) {
-        case 1:
-            return plain::pack<std::uint8_t>(x, features, n, form, out);
-        case 2:
-            return plain::pack<std::uint16_t>(x, features, n, form, out);
-        case 4:
-            return plain::pack<std::uint32_t>(x, features, n, form, out);
-        default:
-            return plain::pack<std::uint64_t>(x, features, n, form, out);
-    }
+        return plain::pack<kForm>(x, features, n, out);
+    });
 }
 
 }  // namespace evertree::wide
