@@ -184,24 +184,24 @@ void Examples::make_fit(std::span<const Insertion> coming, std::size_t first_mis
     repack(std::move(fitting));
 }
 
-// Where a value of x does not fit, the feature gets the first form that it fits, and all of its
-// values in some of the rows: those that come before it, and those that are in before a slot.
+// Features that x does not fit get the first form that it fits, and all that come before it, and
+// all that are in before a slot. Mostly x alone tells: that form has all values of the one so far.
 void Examples::refit(Packing& packing, const double* x, std::span<const Insertion> before,
                      Slot slots_before) const {
-    std::vector<Packing::FeatureForms> misfits;
     for (std::size_t j = 0; j < n_features(); ++j) {
         if (packing.fits(x[j], j)) continue;
-        misfits.push_back({j, {}});
-        misfits.back().forms.keep_those_of(x[j]);
+        Forms forms;
+        forms.keep_those_of(x[j]);
+        const auto is_found = [&] { return has_all_of(forms.first(), packing.form(j)); };
+        for (Slot slot = 0; slot < slots_before && !is_found(); ++slot) {
+            if (is_active(slot)) forms.keep_those_of(value(slot, j));
+        }
+        for (std::size_t i = 0; i < before.size() && !is_found(); ++i) {
+            forms.keep_those_of(before[i].x[j]);
+        }
+        packing.set_form(j, forms.first());
     }
-    for (Slot slot = 0; slot < slots_before; ++slot) {
-        if (!is_active(slot)) continue;
-        for (auto& [j, forms] : misfits) forms.keep_those_of(value(slot, j));
-    }
-    for (const Insertion& i : before) {
-        for (auto& [j, forms] : misfits) forms.keep_those_of(i.x[j]);
-    }
-    packing.set_forms(misfits);
+    packing.lay_out();
 }
 
 void Examples::narrow(Watch& watch) {
@@ -213,9 +213,7 @@ void Examples::narrow(Watch& watch) {
         if (!is_active(slot)) continue;
         read(slot, x.data());
         watch.worked(2 * n_features());
-        if (narrowest.pack(x.data(), scratch.data())) continue;
-        refit(narrowest, x.data(), {}, slot);
-        watch.worked(slot);
+        if (!narrowest.pack(x.data(), scratch.data())) refit(narrowest, x.data(), {}, slot);
     }
     repack(std::move(narrowest));
     may_narrow_ = false;

@@ -24,19 +24,10 @@ float float_of_key(std::uint32_t key) {
 }
 
 Form wider(Form form) {
-    switch (form) {
-        case Form::byte:
-            return Form::half;
-        case Form::rate:
-            return Form::cents;
-        case Form::rate_single:
-            return Form::cents_single;
-        case Form::half:
-        case Form::cents_single:
-            return Form::single;
-        default:
-            return Form::full;
+    for (auto f = static_cast<std::size_t>(form) + 1; f < kForms; ++f) {
+        if (has_all_of(static_cast<Form>(f), form)) return static_cast<Form>(f);
     }
+    return form;
 }
 
 // Up to a line a record begins where it lies on one line, if little is lost.
@@ -56,6 +47,23 @@ bool fits(double value, Form form) {
     }
     const Scale scale = scale_of(form);
     return scale.value(scale.nearest(value)) == value;
+}
+
+bool has_all_of(Form form, Form other) {
+    switch (other) {
+        case Form::byte:
+            return form != Form::rate && form != Form::rate_single;
+        case Form::rate:
+        case Form::cents:
+            return form == other || form == Form::full || form == Form::cents;
+        case Form::rate_single:
+        case Form::cents_single:
+            return form == other || form >= Form::single || form == Form::cents_single;
+        case Form::half:
+            return form == other || form >= Form::single;
+        default:
+            return form >= other;
+    }
 }
 
 std::uint64_t missing_code(std::size_t code_bytes) {
@@ -145,11 +153,6 @@ void Packing::Change::repack(const std::byte* from, std::byte* to) const {
     for (const std::uint32_t j : others_) {
         to_.set_code(to, j, code_of(from_.value(from, j), to_.form(j)));
     }
-}
-
-void Packing::set_forms(std::span<const FeatureForms> some) {
-    for (const auto& [feature, forms] : some) places_[feature].form = forms.first();
-    lay_out();
 }
 
 void Packing::widen_all() {

@@ -65,6 +65,7 @@ constexpr Scale scale_of(Form form) {
 }
 
 bool fits(double value, Form form);
+bool has_all_of(Form form, Form other);
 // The value fits the form.
 std::uint64_t code_of(double value, Form form);
 double value_of(std::uint64_t code, Form form);
@@ -75,7 +76,7 @@ std::uint64_t missing_code(std::size_t code_bytes);
 class Forms {
   public:
     void keep_those_of(double value) {
-        for (unsigned left = forms_; left != 0; left &= left - 1) {
+        for (unsigned left = forms_ & ~kFull; left != 0; left &= left - 1) {
             if (!fits(value, first_of(left))) forms_ &= ~(left & -left);
         }
     }
@@ -84,7 +85,9 @@ class Forms {
   private:
     static Form first_of(unsigned forms) { return static_cast<Form>(std::countr_zero(forms)); }
 
-    unsigned forms_ = (1u << kForms) - 1;  // all that fits anything is full
+    static constexpr unsigned kFull = 1u << static_cast<int>(Form::full);  // which fits all
+
+    unsigned forms_ = (1u << kForms) - 1;
 };
 
 class Packing {
@@ -110,12 +113,9 @@ class Packing {
     bool fits(double value, std::size_t feature) const {
         return evertree::fits(value, places_[feature].form);
     }
-    struct FeatureForms {
-        std::size_t feature;
-        Forms forms;
-    };
-    // Each feature gets the first of its forms.
-    void set_forms(std::span<const FeatureForms> some);
+    // Changes mean something once all have been laid out.
+    void set_form(std::size_t feature, Form form) { places_[feature].form = form; }
+    void lay_out();
     // Each form becomes one that has all its values, and more.
     void widen_all();
 
@@ -169,7 +169,6 @@ class Packing {
         std::uint32_t begin, end;
         std::size_t offset;
     };
-    void lay_out();
 
     std::vector<Place> places_;  // by feature
     std::vector<std::uint32_t> order_;
