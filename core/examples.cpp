@@ -13,7 +13,8 @@ namespace evertree {
 namespace {
 
 // All records may be packed anew so often until there are twice as many: then every feature gets a
-// wider form each time, which ends it. Few records are packed as often as need be.
+// form that has all its values and more each time, which ends it. Few records are packed as often
+// as need be.
 constexpr std::size_t kFewRepacks = 16, kFewSlots = 128;
 
 std::uint64_t mixed(std::uint64_t h) {
@@ -166,18 +167,20 @@ std::size_t Examples::pack(std::span<const Insertion> coming) noexcept {
 }
 
 void Examples::make_fit(std::span<const Insertion> coming, std::size_t first_misfit) {
-    Packing fitting = packing_;
-    std::vector<std::byte> record(packing_.record_bytes());
-    for (std::size_t i = first_misfit; i < coming.size(); ++i) {
-        if (fitting.pack(coming[i].x, record.data())) continue;
-        refit(fitting, coming[i].x, coming.first(i), slots_end());
-        record.resize(std::max(record.size(), fitting.record_bytes()));
-    }
     if (slots_used_ >= 2 * slots_at_repacks_) {
         slots_at_repacks_ = std::max(slots_used_, kFewSlots);
         n_repacks_ = 0;
     }
-    if (slots_used_ > kFewSlots && ++n_repacks_ > kFewRepacks) {
+    const bool too_often = slots_used_ > kFewSlots && ++n_repacks_ > kFewRepacks;
+    const Choice choice = too_often ? Choice::wider : Choice::any;
+    Packing fitting = packing_;
+    std::vector<std::byte> record(packing_.record_bytes());
+    for (std::size_t i = first_misfit; i < coming.size(); ++i) {
+        if (fitting.pack(coming[i].x, record.data())) continue;
+        refit(fitting, coming[i].x, choice, coming.first(i), slots_end());
+        record.resize(std::max(record.size(), fitting.record_bytes()));
+    }
+    if (too_often) {
         fitting.widen_all();
         may_narrow_ = true;
     }
@@ -186,11 +189,12 @@ void Examples::make_fit(std::span<const Insertion> coming, std::size_t first_mis
 
 // Features that x does not fit get the first form that it fits, and all that come before it, and
 // all that are in before a slot. Mostly x alone tells: that form has all values of the one so far.
-void Examples::refit(Packing& packing, const double* x, std::span<const Insertion> before,
-                     Slot slots_before) const {
+void Examples::refit(Packing& packing, const double* x, Choice choice,
+                     std::span<const Insertion> before, Slot slots_before) const {
     for (std::size_t j = 0; j < n_features(); ++j) {
         if (packing.fits(x[j], j)) continue;
         Forms forms;
+        if (choice == Choice::wider) forms.keep_those_with_all_of(packing.form(j));
         forms.keep_those_of(x[j]);
         const auto is_found = [&] { return has_all_of(forms.first(), packing.form(j)); };
         for (Slot slot = 0; slot < slots_before && !is_found(); ++slot) {
@@ -213,7 +217,8 @@ void Examples::narrow(Watch& watch) {
         if (!is_active(slot)) continue;
         read(slot, x.data());
         watch.worked(2 * n_features());
-        if (!narrowest.pack(x.data(), scratch.data())) refit(narrowest, x.data(), {}, slot);
+        if (narrowest.pack(x.data(), scratch.data())) continue;
+        refit(narrowest, x.data(), Choice::any, {}, slot);
     }
     repack(std::move(narrowest));
     may_narrow_ = false;
@@ -242,6 +247,7 @@ void Examples::wipe(Slot slot) noexcept { std::memset(record(slot), 0, packing_.
 
 void Examples::discard(Slot slot) noexcept {
     wipe(slot);
+    may_narrow_ = true;
     heads_[slot].label_and_active &= ~Head::kActive;
     heads_[slot].admission = first_free_;
     first_free_ = slot;
@@ -317,7 +323,6 @@ void Examples::remove(Slot slot) noexcept {
         --n_by_id_;
     }
     if (values_indexed_) unlink_equals(slot);
-    may_narrow_ = true;
     --size_;
     discard(slot);
 }

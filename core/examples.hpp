@@ -6,7 +6,7 @@
 // missing value is kMissing and -0.0 does not occur (see `normalized`).
 //
 // The values of an example are a packed record. When one comes that does not fit, all records are
-// packed anew, some features in a wider form; the number of times is bounded (see `make_fit`).
+// packed anew, some features in another form; the number of times is bounded (see `make_fit`).
 //
 // An example whose id is the number of its slot is found without an index: as long as rows only
 // come in and ids are automatic, that is all of them, and no id is written down.
@@ -92,7 +92,7 @@ class Examples {
     void remove(Slot slot) noexcept;
 
     // The narrowest forms for those that are in: nothing tells what others once needed. O(n·d) if
-    // any was removed since; may fail, and changes nothing then.
+    // any was removed or discarded since; may fail, and changes nothing then.
     void narrow(Watch& watch);
 
     Slot find(ExampleId id) const;
@@ -165,7 +165,9 @@ class Examples {
     void keep_ids();
     std::size_t pack(std::span<const Insertion> coming) noexcept;
     void make_fit(std::span<const Insertion> coming, std::size_t first_misfit);
-    void refit(Packing& packing, const double* x, std::span<const Insertion> before,
+    // Any form is the best one now; a wider one has all values of the one so far, and lasts.
+    enum class Choice : bool { any, wider };
+    void refit(Packing& packing, const double* x, Choice choice, std::span<const Insertion> before,
                Slot slots_before) const;
     void repack(Packing packing);
     void wipe(Slot slot) noexcept;

@@ -9,9 +9,9 @@
 //   cents_single  the same, as floats say them
 //   single        all that a float can say
 //   full          all that a double can say
-// A feature has the first of them that all its values fit. In a record the features stand by the
-// width of their codes, the widest first, so that neighbours can be read together; what is left at
-// its end is zero, so that equal rows are equal byte for byte.
+// A feature has the first of them that all its values fit, or fitted once. In a record the features
+// stand by the width of their codes, the widest first, so that neighbours can be read together;
+// what is left at its end is zero, so that equal rows are equal byte for byte.
 //
 // Must not know: where records are kept.
 #pragma once
@@ -78,6 +78,11 @@ class Forms {
     void keep_those_of(double value) {
         for (unsigned left = forms_ & ~kFull; left != 0; left &= left - 1) {
             if (!fits(value, first_of(left))) forms_ &= ~(left & -left);
+        }
+    }
+    void keep_those_with_all_of(Form form) {
+        for (unsigned left = forms_; left != 0; left &= left - 1) {
+            if (!has_all_of(first_of(left), form)) forms_ &= ~(left & -left);
         }
     }
     Form first() const { return first_of(forms_); }

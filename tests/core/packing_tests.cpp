@@ -200,6 +200,43 @@ void forms_are_found() {
     expect(has({rate, cents, rate_single}), "nor does this");
 }
 
+// Values that come and go, each of a form that does not have the other: all rows are packed anew at
+// first, and then no more.
+void forms_settle() {
+    DynamicTree subject(std::vector<Kind>(1, Kind::real), Limits{});
+    const Examples& examples = subject.examples();
+    NoWatch watch;
+    ExampleId next = 0;
+    const auto insert = [&](double x) {
+        const Insertion coming{&x, 0, next++};
+        subject.update({}, {&coming, 1}, watch);
+    };
+    for (int i = 0; i < 300; ++i) insert(i % 2);
+    int n_changes = 0;
+    for (int turn = 0; turn < 200; ++turn) {
+        const Form before = examples.packing().form(0);
+        insert(turn % 2 == 0 ? 0.07 : 1000);
+        const Slot last = examples.find(next - 1);
+        subject.update({&last, 1}, {}, watch);
+        n_changes += examples.packing().form(0) != before;
+    }
+    expect(5 < n_changes && n_changes < 25, "times packed anew: " + std::to_string(n_changes));
+    subject.rebuild(watch);
+    expect(examples.packing().form(0) == byte, "nothing is left of it after a rebuild");
+    std::vector<double> x(400);
+    std::vector<Insertion> coming;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        x[i] = static_cast<double>(i) / 1000;
+        coming.push_back({&x[i], static_cast<ClassId>(i % 2), next++});
+    }
+    int n_failed = 0;
+    for (; fails_after(n_failed + 1, [&] { subject.update({}, coming, watch); }); ++n_failed) {
+        subject.rebuild(watch);
+        expect(examples.packing().form(0) == byte, "nor of what failed");
+    }
+    expect(n_failed > 20, "too few allocations failed: " + std::to_string(n_failed));
+}
+
 // Feature after feature needs a wider form, at any time; rows are found by value meanwhile.
 class Widening {
   public:
@@ -292,6 +329,7 @@ void test_packing() {
     steps();
     some_forms_have_all_of_others();
     forms_are_found();
+    forms_settle();
     each_level(rows_come_back);
     features_grow_wider();
 }
