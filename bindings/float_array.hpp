@@ -37,13 +37,11 @@ class FloatArray {
         return array.descr == float64_ && array.nd == 1 &&
                static_cast<std::size_t>(array.dimensions[0]) == n;
     }
+    static bool is_contiguous(PyObject* row) { return fields(row).strides[0] == sizeof(double); }
+    static const char* data(PyObject* row) { return fields(row).data; }
     static void copy(PyObject* source, std::size_t n, double* out) {
         const Fields& array = fields(source);
         const char* from = array.data;
-        if (array.strides[0] == sizeof(double)) {
-            std::memcpy(out, from, n * sizeof(double));
-            return;
-        }
         for (std::size_t j = 0; j < n; ++j, from += array.strides[0]) {
             std::memcpy(out + j, from, sizeof(double));  // it need not be aligned
         }

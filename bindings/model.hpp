@@ -39,7 +39,8 @@ class Model {
         : empty_(nb::module_::import_("evertree._core").attr("EMPTY")),
           encoder_(encoder),
           labels_(encoder),
-          subject_(std::forward<Parts>(parts)...) {}
+          subject_(std::forward<Parts>(parts)...),
+          shape_(subject_.kinds()) {}
 
     std::int64_t insert(nb::handle x, nb::handle y, ExampleId id) {
         const Row row = read(x);
@@ -347,7 +348,7 @@ class Model {
 
     const Examples& examples() const { return subject_.examples(); }
     const Tree& tree() const { return subject_.tree(); }
-    Row read(nb::handle x) const { return Row(x, subject_.kinds(), encoder_); }
+    Row read(nb::handle x) const { return Row(x, shape_, encoder_); }
 
     // Between two looks at the tree: what was put off on the way of a row is built.
     void finish_way(const Row& row) {
@@ -507,6 +508,7 @@ class Model {
     Gate gate_;
     PythonWatch watch_;
     Subject subject_;
+    const RowShape shape_;
     ExampleId next_id_ = 0;  // -1: the largest possible id has been used
 };
 

@@ -22,16 +22,27 @@ namespace evertree {
 
 namespace nb = nanobind;
 
+// What a valid row has: so many values, and whole numbers from 0 to 2^53 for categories.
+struct RowShape {
+    explicit RowShape(std::span<const Kind> kinds) : n_features(kinds.size()) {
+        for (std::size_t j = 0; j < kinds.size(); ++j) {
+            if (kinds[j] == Kind::categorical) categorical.push_back(j);
+        }
+    }
+    std::size_t n_features;
+    std::vector<std::size_t> categorical;
+};
+
 class Row {
   public:
-    Row(nb::handle source, std::span<const Kind> kinds, nb::handle encoder) {
-        if (kinds.size() > inline_.size()) {
-            heap_.resize(kinds.size());
+    Row(nb::handle source, const RowShape& shape, nb::handle encoder) {
+        if (shape.n_features > inline_.size()) {
+            heap_.resize(shape.n_features);
             values_ = heap_.data();
         }
-        if (read(source.ptr(), kinds)) return;
+        if (read(source.ptr(), shape)) return;
         const nb::object converted = encoder.attr("row")(source);
-        if (!read(converted.ptr(), kinds)) {
+        if (!read(converted.ptr(), shape)) {
             throw std::runtime_error("the encoder returned a row that is not valid");
         }
     }
@@ -41,16 +52,17 @@ class Row {
     const double* data() const { return values_; }
 
   private:
-    bool read(PyObject* source, std::span<const Kind> kinds) {
-        return copy(source, kinds.size()) && normalize(kinds);
+    bool read(PyObject* source, const RowShape& shape) {
+        return read_numbers(source, shape.n_features) && are_categories(shape.categorical);
     }
-    bool copy(PyObject* source, std::size_t n) {
+    bool read_numbers(PyObject* source, std::size_t n) {
         if (FloatArray::is_row(source, n)) {
+            if (FloatArray::is_contiguous(source)) return read_values(FloatArray::data(source), n);
             FloatArray::copy(source, n, values_);
-            return true;
+            return normalize(n);
         }
         const bool is_sequence = PyList_CheckExact(source) || PyTuple_CheckExact(source);
-        return is_sequence ? read_sequence(source, n) : read_buffer(source, n);
+        return (is_sequence ? read_sequence(source, n) : read_buffer(source, n)) && normalize(n);
     }
     bool read_sequence(PyObject* source, std::size_t n) {
         if (static_cast<std::size_t>(PySequence_Fast_GET_SIZE(source)) != n) return false;
@@ -88,37 +100,34 @@ class Row {
         PyBuffer_Release(&view);
         return fits;
     }
-    // Values are finite or missing; categories are whole numbers from 0 to 2^53.
-    bool normalize(std::span<const Kind> kinds) {
-        const bool any_special = normalize_finite(kinds.size());
-        if (!any_special && !any_categorical(kinds)) return true;
-        bool valid = true;
-        for (std::size_t j = 0; j < kinds.size(); ++j) {
-            const double v = values_[j];
-            valid &= !std::isinf(v);
-            if (kinds[j] == Kind::categorical && !is_missing(v)) {
-                valid &= v >= 0 && v < 9007199254740992.0 && v == std::floor(v);
-            }
-            values_[j] = normalized(v);
-        }
-        return valid;
-    }
-
-    static bool any_categorical(std::span<const Kind> kinds) {
-        static_assert(sizeof(Kind) == 1);
-        return std::memchr(kinds.data(), static_cast<int>(Kind::categorical), kinds.size()) !=
-               nullptr;
-    }
-    // Most rows have nothing else, and then several values are done at a time. Whether any is not
-    // finite: one more in a full exponent reaches the sign.
-    bool normalize_finite(std::size_t n) {
+    // Values are finite or missing. Most rows are finite, and then several values are done at a
+    // time. Whether any is not: one more in a full exponent reaches the sign.
+    bool read_values(const char* from, std::size_t n) {
         constexpr std::uint64_t exponent = 0x7ff0000000000000, one = 0x0010000000000000;
         std::uint64_t carried = 0;
         for (std::size_t j = 0; j < n; ++j) {
-            carried |= (std::bit_cast<std::uint64_t>(values_[j]) & exponent) + one;
-            values_[j] += 0.0;
+            double v;
+            std::memcpy(&v, from + j * sizeof v, sizeof v);  // it need not be aligned
+            carried |= (std::bit_cast<std::uint64_t>(v) & exponent) + one;
+            values_[j] = v + 0.0;
         }
-        return carried >> 63 != 0;
+        return carried >> 63 == 0 || normalize(n);
+    }
+    bool normalize(std::size_t n) {
+        bool valid = true;
+        for (std::size_t j = 0; j < n; ++j) {
+            valid &= !std::isinf(values_[j]);
+            values_[j] = normalized(values_[j]);
+        }
+        return valid;
+    }
+    bool are_categories(std::span<const std::size_t> features) const {
+        bool valid = true;
+        for (const std::size_t j : features) {
+            const double v = values_[j];
+            valid &= is_missing(v) || (v >= 0 && v < 9007199254740992.0 && v == std::floor(v));
+        }
+        return valid;
     }
 
     std::array<double, 64> inline_;
