@@ -223,16 +223,26 @@ void forms_settle() {
     expect(5 < n_changes && n_changes < 25, "times packed anew: " + std::to_string(n_changes));
     subject.rebuild(watch);
     expect(examples.packing().form(0) == byte, "nothing is left of it after a rebuild");
-    std::vector<double> x(400);
-    std::vector<Insertion> coming;
+}
+
+// An update that fails half-way may have packed all rows anew by then.
+void failures_leave_no_form() {
+    DynamicTree subject(std::vector<Kind>(1, Kind::real), Limits{});
+    NoWatch watch;
+    std::vector<double> x(700);
+    std::vector<Insertion> rows;
     for (std::size_t i = 0; i < x.size(); ++i) {
-        x[i] = static_cast<double>(i) / 1000;
-        coming.push_back({&x[i], static_cast<ClassId>(i % 2), next++});
+        const bool is_first = i < 300;
+        x[i] = is_first ? static_cast<double>(i % 2) : static_cast<double>(i) / 1000;
+        rows.push_back({&x[i], is_first ? ClassId{0} : ClassId(i % 2), ExampleId(i)});
     }
+    const std::span all(rows);
+    subject.update({}, all.first(300), watch);
     int n_failed = 0;
-    for (; fails_after(n_failed + 1, [&] { subject.update({}, coming, watch); }); ++n_failed) {
+    const auto insert_thousandths = [&] { subject.update({}, all.subspan(300), watch); };
+    for (; fails_after(n_failed + 1, insert_thousandths); ++n_failed) {
         subject.rebuild(watch);
-        expect(examples.packing().form(0) == byte, "nor of what failed");
+        expect(subject.examples().packing().form(0) == byte, "nothing is left of what failed");
     }
     expect(n_failed > 20, "too few allocations failed: " + std::to_string(n_failed));
 }
@@ -330,6 +340,7 @@ void test_packing() {
     some_forms_have_all_of_others();
     forms_are_found();
     forms_settle();
+    failures_leave_no_form();
     each_level(rows_come_back);
     features_grow_wider();
 }
