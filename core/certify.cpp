@@ -174,6 +174,10 @@ class Auditor {
             std::abs(static_cast<double>(visit.rows.size()) - static_cast<double>(node.built_size));
         if (node.updates_since_build < moved) breach("it has missed updates");
         if (node.deletions_since_build > node.updates_since_build) breach("too many deletions");
+        std::uint64_t gone = 0;
+        for (const Departures& each : node.departures) gone += each.gone;
+        if (gone > node.deletions_since_build)
+            breach("more of its classes have gone than examples");
     }
 
     void audit_leaf(const Node& node, const Visit& visit, const Counts& counts) {
@@ -228,12 +232,37 @@ class Auditor {
 
     // The floor must lie below the mass that the best split leaves: n * (g(S) - best gain).
     void audit_floor(const Node& node, const Counts& counts, double n) {
-        const double floor = std::max(
-            0.0, node.floor_at_build - 2.0 * static_cast<double>(node.deletions_since_build));
+        const auto& [a, b] = node.departures;
+        const double lost = a.built > 0 ? lost_by(a, b, node) + lost_by(b, a, node)
+                                        : 2.0 * static_cast<double>(node.deletions_since_build);
+        const double floor = std::max(0.0, node.floor_at_build - lost);
         const double least = n * (gini_index(counts, n) - best_gain_);
         if (floor > least + kAllowance * n * 4) {
             breach("its floor " + number(floor) + " is above the least mass " + number(least));
         }
+    }
+
+    // What a split can lose that sent all that went, of one class, to one side, with as many of the
+    // other class as there may have been: all sides together had left at least the floor. (A
+    // millionth of it less, so that rounding does not matter.)
+    static double lost_by(const Departures& own, const Departures& other, const Node& node) {
+        const double went = std::min(own.gone, own.built), stayed = own.built - went;
+        const double wanted = node.floor_at_build - 1e-6 * node.built_size;
+        const auto both = [&](double with) {
+            return mass_of(went, with) + mass_of(stayed, other.built - with);
+        };
+        // Most is left where all is mixed evenly; from there on it falls.
+        double possible = other.built * went / own.built, impossible = other.built;
+        if (both(impossible) >= wanted) return mass_of(went, impossible);
+        for (int halvings = 0; halvings < 60; ++halvings) {
+            const double middle = (possible + impossible) / 2;
+            (both(middle) >= wanted ? possible : impossible) = middle;
+        }
+        return mass_of(went, impossible);
+    }
+
+    static double mass_of(double n_one, double n_other) {
+        return n_one > 0 && n_other > 0 ? 2 * n_one * n_other / (n_one + n_other) : 0.0;
     }
 
     void try_split(const Counts& left, const Counts& all, double n, const Split& split) {

@@ -167,6 +167,12 @@ void Tree::fill(Node& node, const PlannedNode& planned, const Plan& plan) {
     if (n_classes > Node::kFewClasses) node.many_counts = counts_.take(n_classes);
     node.n_classes = n_classes;
     std::copy_n(plan.counts.data() + planned.counts_begin, n_classes, counts_of(node));
+    if (n_classes == node.departures.size()) {
+        for (std::size_t i = 0; i < n_classes; ++i) {
+            const ClassCount& count = plan.counts[planned.counts_begin + i];
+            node.departures[i] = {count.label, count.count};
+        }
+    }
     if (planned.split.kind == Kind::leaf && n_rows > 0) {
         node.rows = rows_.take(n_rows);
         std::copy_n(plan.rows.data() + planned.begin, n_rows, rows_.data(node.rows));

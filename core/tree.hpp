@@ -113,6 +113,13 @@ struct Split {
     }
 };
 
+// Of a class that a node had when it was built: how many examples, and how many have gone since.
+struct Departures {
+    ClassId label = 0;
+    std::uint32_t built = 0;
+    std::uint32_t gone = 0;
+};
+
 struct Node {
     static constexpr std::size_t kFewClasses = 2;
 
@@ -127,14 +134,21 @@ struct Node {
     std::uint32_t built_size = 0;           // s(v)
     NodeId parent = kNoNode;
     double floor_at_build = 0;  // the mass that the split left when it was built: the least of all
-    std::uint32_t deletions_since_build = 0;  // what the floor has lost, in units of two
-    bool built_inseparable = false;           // a leaf only because all its examples had the same x
-    bool all_equal = false;                   // known: all its examples have the same x
-    bool put_off = false;                     // not built yet, and no update has come by
-    bool places_known = false;                // of a leaf: where on its list each example is
+    std::uint32_t deletions_since_build = 0;
+    std::array<Departures, 2> departures{};  // if it had two classes when it was built
+    bool built_inseparable = false;          // a leaf only because all its examples had the same x
+    bool all_equal = false;                  // known: all its examples have the same x
+    bool put_off = false;                    // not built yet, and no update has come by
+    bool places_known = false;               // of a leaf: where on its list each example is
     Block many_counts;
     Block rows;  // of a leaf; as many as tally.size
 
+    Departures* departures_of(ClassId label) {
+        for (Departures& each : departures) {
+            if (each.label == label && each.built > 0) return &each;
+        }
+        return nullptr;
+    }
     bool is_leaf() const { return split.kind == Kind::leaf; }
     NodeId right() const { return left + 1; }
 };

@@ -173,6 +173,7 @@ void Upkeep::apply(const Examples& examples, const Change& change, const Touched
         enter(examples, at.node, change.slot);
     } else {
         ++node.deletions_since_build;
+        if (Departures* own = node.departures_of(examples.label(change.slot))) ++own->gone;
         leave(examples, at.node, change.slot);
     }
 }
@@ -185,6 +186,7 @@ void Upkeep::undo(const Examples& examples, const Change& change, const Touched&
         leave(examples, at.node, change.slot);
     } else {
         --node.deletions_since_build;
+        if (Departures* own = node.departures_of(examples.label(change.slot))) --own->gone;
         enter(examples, at.node, change.slot);
     }
 }
@@ -263,8 +265,14 @@ bool Upkeep::gap_may_exceed(const Examples& examples, const Touched& at, Watch& 
     return false;
 }
 
+// With two classes, an example of a third was not there when the node was built: no loss.
 double Upkeep::floor_since_build(const Node& node) {
-    return std::max(0.0, node.floor_at_build - kMassPerDeletion * node.deletions_since_build);
+    const double at_build = node.floor_at_build;
+    const auto& [a, b] = node.departures;
+    const double lost = a.built == 0 ? kMassPerDeletion * node.deletions_since_build
+                                     : mass_lost(a.gone, a.built, b.built, at_build) +
+                                           mass_lost(b.gone, b.built, a.built, at_build);
+    return std::max(0.0, at_build - lost);
 }
 
 // No split leaves less of a set than of its parts, and the parts may have been built lately.

@@ -7,10 +7,10 @@
 //     s(u) <= 2^ceil(log2 s(v)),  s = the size at the last build,
 // which is what saves a factor of the height in the amortised cost. Two rules:
 //   certified   v's split leaves more than beta * n above the floor, a lower bound of the mass that
-//               any split leaves: the mass at v's build minus 2 for every deletion since, or the
-//               sum of the floors of nodes below it, if that is more. While it does not fire, no
-//               split is more than beta better. Condition 1 of Definition 3.1 is checked exactly,
-//               and a node that has lost more than half of s(v) is rebuilt.
+//               any split leaves: the mass at v's build minus what deletions since then can have
+//               taken, or the sum of the floors of nodes below it, if that is more. While it does
+//               not fire, no split is more than beta better. Condition 1 of Definition 3.1 is
+//               checked exactly, and a node that has lost more than half of s(v) is rebuilt.
 //   the paper's c(v) > epsilon * s(v), updates since the build against the size at the build.
 //
 // After an update of one row, nodes of the new subtree are put off where no row has come since they

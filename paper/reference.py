@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -60,6 +60,26 @@ def gain(S: list[Example], split: Split) -> Fraction:
     return gini(S) - mass_left(S, split) / len(S) if S else Fraction(0)
 
 
+def mass_lost(gone: int, own: int, others: int, floor: Fraction) -> Fraction:
+    """Bound what deletions take from a split of two labels: `gone` of one's `own` (Fact 3, MAP.md).
+
+    All splits leave at least `floor`. From that the core takes two millionths of the set, so that
+    rounding does not matter; whatever it does, it does here.
+    """
+    d, n = min(gone, own), own + others
+    if d == 0:
+        return Fraction(0)
+    gained = own * others - n * floor / 2 + Fraction(n * n, 10**6)
+    root = root_above(gained * gained + 4 * d * (own - d) * gained)
+    side = n * (gained + 2 * d * own + root) / (2 * (gained + own * own))
+    return 2 * d * (1 - d / min(side, Fraction(d + others)))
+
+
+def root_above(square: Fraction) -> Fraction:
+    """Give the square root, or what is above it by 1e-20."""
+    return Fraction(math.isqrt(int(square * 10**40)) + 1, 10**20)
+
+
 def midpoint(low: float, high: float) -> float:
     """Give the double nearest to the middle (never -0.0), or low where that is not below high."""
     middle = float((Fraction(low) + Fraction(high)) / 2) + 0.0
@@ -83,9 +103,10 @@ class Node:
     examples: list[Example]  # S_v
     built_size: int  # s(v)
     updates_since_build: int = 0  # c(v)
-    deletions_since_build: int = 0
+    gone: Counter[Hashable] = field(default_factory=Counter)  # labels of deletions since the build
     split: Split | None = None  # σ_v
     mass_at_build: Fraction = Fraction(0)  # left by σ_v, which was optimal: no split left less
+    labels_at_build: Counter[Hashable] = field(default_factory=Counter)
     children: tuple[Node, ...] = ()
     is_stuck: bool = False  # a leaf only because no split separates its examples
 
@@ -125,7 +146,7 @@ class Reference:
         for e, is_deletion in [(e, True) for e in gone] + [(e, False) for e in arrived]:
             for v in self.path(e[0]):  # line 2
                 (v.examples.remove if is_deletion else v.examples.append)(e)  # line 3
-                v.deletions_since_build += is_deletion
+                v.gone[e[1]] += is_deletion
                 v.updates_since_build += 1  # line 6
                 touched.add(v)
         self.repair(touched)
@@ -162,7 +183,12 @@ class Reference:
         """Bound from below what any split leaves of S_v: never less than of the parts of S_v."""
         if v.split is None:
             return Fraction(0)
-        since_build = max(Fraction(0), v.mass_at_build - 2 * v.deletions_since_build)
+        lost = 2 * Fraction(v.gone.total())  # Fact 1
+        if len(v.labels_at_build) == 2:  # a row of a third label has come since, and takes nothing
+            (a, n_a), (b, n_b) = v.labels_at_build.items()
+            lost = mass_lost(v.gone[a], n_a, n_b, v.mass_at_build)
+            lost += mass_lost(v.gone[b], n_b, n_a, v.mass_at_build)
+        since_build = max(Fraction(0), v.mass_at_build - lost)
         parts = (self.floor(child, levels - 1) for child in v.children if levels > 0)
         return max(since_build, sum(parts, Fraction(0)))
 
@@ -177,6 +203,7 @@ class Reference:
             r.is_stuck = True
             return r
         r.mass_at_build = mass_left(S, r.split)
+        r.labels_at_build = Counter(y for _, y in S)
         r.children = tuple(self.build(side, depth + 1) for side in r.split.sides(S))  # lines 10, 11
         return r
 

@@ -383,6 +383,35 @@ def test_insert_sorted_a_lot(descending: bool):
     subject.check_rebuilt()
 
 
+# ------------------------------------------------------- deletions that take all that they may take
+
+
+@pytest.mark.parametrize(
+    ("going", "beside_them", "is_rebuilt"), [(175, 131, False), (180, 134, True)]
+)
+def test_a_split_that_loses_all_that_it_may(going: int, beside_them: int, is_rebuilt: bool):
+    """Feature 0 separates what will go, with as many of the other label as Fact 2 knows possible.
+
+    At first it leaves just more than feature 1, which is the split. At the last deletion the floor
+    is what feature 0 leaves: had it been any higher, the gap would be beyond the limit.
+    """
+    set_apart, to_the_left, size = {0: going, 1: beside_them}, {0: 312, 1: 192}, {0: 600, 1: 400}
+    rows = []
+    for y, n in size.items():
+        for i in range(n):  # those set apart are spread over both sides of feature 1
+            is_set_apart = i * set_apart[y] // n != (i + 1) * set_apart[y] // n
+            rows.append(((float(is_set_apart), float(i < to_the_left[y])), y))
+    subject = AuditedTree(2, seed=SEED, max_depth=1)
+    subject.insert_many(rows)
+    assert subject.tree.nodes()[0]["feature"] == 1
+    for x, y in rows:
+        if x[0] == 1 and y == 0:
+            subject.delete(x, y)  # and audits
+    assert (subject.tree.nodes()[0]["feature"] == 0) == is_rebuilt
+    if not is_rebuilt:
+        assert 0.099 < subject.tree.certify().worst_gap <= 0.1
+
+
 # -------------------------------------------------------------------- a hundred thousand equal rows
 
 

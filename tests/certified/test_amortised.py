@@ -145,7 +145,7 @@ def one_leaf_in_and_out(n: int, options: dict[str, Any], rng: random.Random) -> 
     """All updates on one path: every size class on it fires as often as it can."""
     meter = Meter(halving(n, rng), options)
     zeros = (0.0,) * meter.n_features
-    # A deletion lowers every floor by 2, and of the common label it hardly lowers the mass.
+    # Deletions lower every floor, of the common label they hardly lower the mass.
     for _ in range(n // 4):
         meter.delete(meter.insert(zeros, 0))
     return meter

@@ -365,6 +365,22 @@ def test_a_node_is_kept_for_the_sake_of_its_parts(window):
     assert all(twins.reference.kept[levels] > 0 for levels in range(LEVELS_OF_PARTS + 1))
 
 
+def test_a_window_rebuilds_less_than_by_fact_1_alone(monkeypatch):
+    monkeypatch.setattr("reference.mass_lost", lambda gone, own, others, floor: 2 * gone)
+    rng = random.Random(12)
+    tree, by_fact_1 = EverTree(2), Reference(2)
+    rows = []
+    for i in range(400):
+        x = tuple(float(rng.randrange(12)) for _ in range(2))
+        rows.append((x, x[0] + x[1] > 11 if rng.random() < 0.8 else rng.random() < 0.5))
+        for each in (tree, by_fact_1):
+            each.insert(*rows[i])
+            if i >= 100:
+                each.delete(*rows[i - 100])
+    assert tree.certify().ok
+    assert tree.stats()["rows_rebuilt"] < 0.9 * by_fact_1.rows_rebuilt
+
+
 def test_a_part_that_becomes_a_leaf_no_longer_keeps_a_node():
     """Rows at 0 and 1/2 end as a leaf with those at 1, while the root counts on their floor."""
 

@@ -13,7 +13,18 @@ from fractions import Fraction
 
 import pytest
 
-from reference import Node, Reference, Split, gain, gini, mass_left, midpoint, size_class, tidy
+from reference import (
+    Node,
+    Reference,
+    Split,
+    gain,
+    gini,
+    mass_left,
+    mass_lost,
+    midpoint,
+    size_class,
+    tidy,
+)
 
 NAN = math.nan
 HALF = Fraction(1, 2)
@@ -106,6 +117,51 @@ def test_fact_2_no_set_has_less_mass_than_its_parts(n_classes, most):
     for one, other in itertools.product(every, repeat=2):
         both = [a + b for a, b in zip(one, other, strict=True)]
         assert mass(both) >= mass(one) + mass(other), (one, other)
+
+
+def deletions(side):
+    """Every way to delete from a side."""
+    return itertools.product(*(range(n + 1) for n in side))
+
+
+def test_fact_3_no_split_loses_more_than_both_labels_may():
+    """With the mass that this very split left as the floor: none can be higher."""
+    every = list(itertools.product(range(6), repeat=2))
+    for left, right in itertools.combinations_with_replacement(every, 2):
+        a, b = (one + other for one, other in zip(left, right, strict=True))
+        if a == 0 or b == 0:
+            continue
+        before = mass(left) + mass(right)
+        lost = Counter()  # the most that any way to delete as many takes
+        for of_left, of_right in itertools.product(deletions(left), deletions(right)):
+            gone = tuple(one + other for one, other in zip(of_left, of_right, strict=True))
+            after = sum(
+                mass([n - d for n, d in zip(side, of_side, strict=True)])
+                for side, of_side in ((left, of_left), (right, of_right))
+            )
+            lost[gone] = max(lost[gone], before - after)
+        for (d_a, d_b), most_lost in lost.items():
+            allowed = mass_lost(d_a, a, b, before) + mass_lost(d_b, b, a, before)
+            assert most_lost <= allowed, (left, right, d_a, d_b)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.9])
+def test_fact_3_is_met_by_a_split_that_sends_what_goes_to_one_side(share):
+    own, others, gone = 6_000, 4_000, 500
+    with_them = round(others * (gone / own * (1 - share) + share))  # more of them than by chance
+    before = mass([gone, with_them]) + mass([own - gone, others - with_them])
+    loses = mass([gone, with_them])
+    assert loses <= mass_lost(gone, own, others, before) < loses * Fraction(101, 100)
+
+
+def test_fact_3_asks_for_less_than_fact_1_and_never_for_more_than_there_was():
+    for own, others, gone in itertools.product((1, 7, 40), (1, 7, 40), range(50)):
+        whole = mass([own, others])
+        for floor in (Fraction(0), whole / 2, whole):
+            lost = mass_lost(gone, own, others, floor)
+            assert 0 <= lost <= min(2 * gone, whole), (own, others, gone, floor)
+            more = mass_lost(gone + 1, own, others, floor)
+            assert lost <= more <= lost + 2, (own, others, gone, floor)
 
 
 def cells(n_cells, most):
