@@ -390,7 +390,7 @@ def test_insert_sorted_a_lot(descending: bool):
     ("going", "beside_them", "is_rebuilt"), [(175, 131, False), (180, 134, True)]
 )
 def test_a_split_that_loses_all_that_it_may(going: int, beside_them: int, is_rebuilt: bool):
-    """Feature 0 separates what will go, with as many of the other label as Fact 2 knows possible.
+    """Feature 0 separates what will go, with as many of the other label as Fact 3 knows possible.
 
     At first it leaves just more than feature 1, which is the split. At the last deletion the floor
     is what feature 0 leaves: had it been any higher, the gap would be beyond the limit.
