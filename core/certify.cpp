@@ -175,9 +175,8 @@ class Auditor {
         if (node.updates_since_build < moved) breach("it has missed updates");
         if (node.deletions_since_build > node.updates_since_build) breach("too many deletions");
         std::uint64_t gone = 0;
-        for (const Departures& each : node.departures) gone += each.gone;
-        if (gone > node.deletions_since_build)
-            breach("more of its classes have gone than examples");
+        for (const Departures& each : tree_.departures(node)) gone += each.gone;
+        if (gone > node.deletions_since_build) breach("more have gone of its classes than of it");
     }
 
     void audit_leaf(const Node& node, const Visit& visit, const Counts& counts) {
@@ -232,10 +231,8 @@ class Auditor {
 
     // The floor must lie below the mass that the best split leaves: n * (g(S) - best gain).
     void audit_floor(const Node& node, const Counts& counts, double n) {
-        const auto& [a, b] = node.departures;
-        const double lost = a.built > 0 ? lost_by(a, b, node) + lost_by(b, a, node)
-                                        : 2.0 * static_cast<double>(node.deletions_since_build);
-        const double floor = std::max(0.0, node.floor_at_build - lost);
+        double floor = node.floor_at_build;
+        for (const Departures& each : tree_.departures(node)) floor -= lost_by(each, node);
         const double least = n * (gini_index(counts, n) - best_gain_);
         if (floor > least + kAllowance * n * 4) {
             breach("its floor " + number(floor) + " is above the least mass " + number(least));
@@ -243,16 +240,27 @@ class Auditor {
     }
 
     // What a split can lose that sent all that went, of one class, to one side, with as many of the
-    // other class as there may have been: all sides together had left at least the floor. (A
-    // millionth of it less, so that rounding does not matter.)
-    static double lost_by(const Departures& own, const Departures& other, const Node& node) {
+    // others as there may have been: all sides together had left `wanted`, the others taken for one
+    // class. (A millionth of the set less, so that rounding does not matter.)
+    double lost_by(const Departures& own, const Node& node) const {
+        const double built = node.built_size, others = built - own.built;
         const double went = std::min(own.gone, own.built), stayed = own.built - went;
-        const double wanted = node.floor_at_build - 1e-6 * node.built_size;
+        if (went == 0) return 0.0;
+        double of_others = others, of_all = built;
+        for (const Departures& each : tree_.departures(node)) {
+            const double share = static_cast<double>(each.built) * each.built;
+            of_all -= share / built;
+            if (each.label != own.label) of_others -= share / others;
+        }
+        const double gained = of_all - node.floor_at_build;
+        const double wanted =
+            std::max(node.floor_at_build - of_others, mass_of(own.built, others) - 2 * gained) -
+            1e-6 * built;
         const auto both = [&](double with) {
-            return mass_of(went, with) + mass_of(stayed, other.built - with);
+            return mass_of(went, with) + mass_of(stayed, others - with);
         };
         // Most is left where all is mixed evenly; from there on it falls.
-        double possible = other.built * went / own.built, impossible = other.built;
+        double possible = others * went / own.built, impossible = others;
         if (both(impossible) >= wanted) return mass_of(went, impossible);
         for (int halvings = 0; halvings < 60; ++halvings) {
             const double middle = (possible + impossible) / 2;

@@ -7,7 +7,7 @@
 // comparison must agree with exact fractions: doubles decide when they are clearly apart, integers
 // when they are not. The maintenance rule uses only three facts, true for this mass: an insertion
 // never lowers the mass that a split leaves, a deletion lowers it by less than kMassPerDeletion,
-// and deletions from two classes together by no more than `mass_lost`.
+// and many deletions together lower it by no more than `mass_lost`.
 //
 // Must not know: examples, nodes, rules.
 #pragma once
@@ -52,16 +52,20 @@ inline double gini(const Tally& t) {
     return t.size == 0 ? 0.0 : mass(t) / static_cast<double>(t.size);
 }
 
-// How much less of a set of two classes, `own` and `others` examples, any split leaves when `gone`
-// of the `own` are deleted, if all of them left at least `floor`; what two classes lose, adds up.
+// How much less any split leaves of a set with the tally `built` when `gone` of the `own` examples
+// of one class are deleted, if all splits left `floor` or more; what several classes lose, adds up.
 // Fact 3 of paper/MAP.md: no more than the mass of those that go and of as many others as a split
-// may have put with them. With u examples on that side, 2*gone*(u - gone)/u; the largest u is the
-// root of a quadratic. Its square root would make 1e-8 of a rounding error of 1e-16 where the gain
-// is zero; a floor that is lower by two millionths of the set is as true, and prevents that.
-inline double mass_lost(std::uint32_t gone, std::uint32_t own, std::uint32_t others, double floor) {
+// may have put with them. All other classes are taken for one, of which a split leaves `least` or
+// more. With u examples on that side, 2*gone*(u - gone)/u; the largest u is the root of a
+// quadratic. Its square root would make 1e-8 of a rounding error of 1e-16 where the gain is zero;
+// to take `least` lower by two millionths of the set is as true, and prevents that.
+inline double mass_lost(const Tally& built, double floor, std::uint64_t own, std::uint64_t gone) {
     if (gone == 0) return 0.0;
-    const double d = std::min(gone, own), a = own, b = others, n = a + b;
-    const double gained = a * b - n * floor / 2 + 1e-6 * n * n;  // n^2/2 times the gain
+    const Tally rest{built.size - own, built.squares - own * own};
+    const auto d = static_cast<double>(std::min(gone, own)), a = static_cast<double>(own);
+    const auto b = static_cast<double>(rest.size), n = a + b, as_two = 2 * a * b / n;
+    const double least = std::max(floor - mass(rest), as_two - 2 * (mass(built) - floor));
+    const double gained = n * (as_two - least) / 2 + 1e-6 * n * n;
     const double root = std::sqrt(gained * gained + 4 * d * (a - d) * gained);
     const double side = n * (gained + 2 * d * a + root) / (2 * (gained + a * a));
     return 2 * d * (1 - d / std::min(side, d + b));

@@ -106,6 +106,26 @@ void Tree::count_out(NodeId id, ClassId label) noexcept {
     }
 }
 
+void Tree::expect_departures(Node& node, std::span<const ClassCount> built) {
+    Departures* place = node.few_departures.data();
+    if (built.size() > Node::kFewClasses) {
+        node.many_departures = departures_.take(built.size());
+        place = departures_.data(node.many_departures);
+        std::fill_n(place, node.many_departures.capacity(), Departures{});
+    }
+    for (const ClassCount& each : built) *place++ = {each.label, each.count};
+}
+
+std::uint32_t* Tree::gone_of(NodeId id, ClassId label) {
+    Node& node = nodes_[id];
+    const bool are_few = node.many_departures.capacity() == 0;
+    Departures* const first =
+        are_few ? node.few_departures.data() : departures_.data(node.many_departures);
+    Departures* const end = first + departures(node).size();
+    Departures* const place = std::ranges::lower_bound(first, end, label, {}, &Departures::label);
+    return place != end && place->label == label ? &place->gone : nullptr;
+}
+
 void Tree::list(NodeId leaf, Slot slot) noexcept {
     // The example has been counted in already: the last place is its own.
     const Node& node = nodes_[leaf];
@@ -167,12 +187,7 @@ void Tree::fill(Node& node, const PlannedNode& planned, const Plan& plan) {
     if (n_classes > Node::kFewClasses) node.many_counts = counts_.take(n_classes);
     node.n_classes = n_classes;
     std::copy_n(plan.counts.data() + planned.counts_begin, n_classes, counts_of(node));
-    if (n_classes == node.departures.size()) {
-        for (std::size_t i = 0; i < n_classes; ++i) {
-            const ClassCount& count = plan.counts[planned.counts_begin + i];
-            node.departures[i] = {count.label, count.count};
-        }
-    }
+    if (!node.is_leaf()) expect_departures(node, counts(node));
     if (planned.split.kind == Kind::leaf && n_rows > 0) {
         node.rows = rows_.take(n_rows);
         std::copy_n(plan.rows.data() + planned.begin, n_rows, rows_.data(node.rows));
@@ -226,6 +241,7 @@ void Tree::free_below(Node& top) noexcept {
     const auto free = [&](Node& node) {
         rows_.give_back(node.rows);
         counts_.give_back(node.many_counts);
+        departures_.give_back(node.many_departures);
         n_put_off_ -= std::exchange(node.put_off, false);
         if (node.is_leaf()) return;
         nodes_[node.left].parent = pending;

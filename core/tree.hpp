@@ -115,7 +115,8 @@ struct Split {
 
 // Of a class that a node had when it was built: how many examples, and how many have gone since.
 struct Departures {
-    ClassId label = 0;
+    static constexpr ClassId kNoClass = 0xffffffff;
+    ClassId label = kNoClass;
     std::uint32_t built = 0;
     std::uint32_t gone = 0;
 };
@@ -135,20 +136,17 @@ struct Node {
     NodeId parent = kNoNode;
     double floor_at_build = 0;  // the mass that the split left when it was built: the least of all
     std::uint32_t deletions_since_build = 0;
-    std::array<Departures, 2> departures{};  // if it had two classes when it was built
-    bool built_inseparable = false;          // a leaf only because all its examples had the same x
-    bool all_equal = false;                  // known: all its examples have the same x
-    bool put_off = false;                    // not built yet, and no update has come by
-    bool places_known = false;               // of a leaf: where on its list each example is
+    // Of an internal node, sorted by class; places that are left over are of no class. Few are
+    // here.
+    std::array<Departures, kFewClasses> few_departures{};
+    bool built_inseparable = false;  // a leaf only because all its examples had the same x
+    bool all_equal = false;          // known: all its examples have the same x
+    bool put_off = false;            // not built yet, and no update has come by
+    bool places_known = false;       // of a leaf: where on its list each example is
     Block many_counts;
+    Block many_departures;
     Block rows;  // of a leaf; as many as tally.size
 
-    Departures* departures_of(ClassId label) {
-        for (Departures& each : departures) {
-            if (each.label == label && each.built > 0) return &each;
-        }
-        return nullptr;
-    }
     bool is_leaf() const { return split.kind == Kind::leaf; }
     NodeId right() const { return left + 1; }
 };
@@ -198,6 +196,12 @@ class Tree {
     std::span<const ClassCount> counts(const Node& node) const {
         return {counts_of(node), node.n_classes};
     }
+    std::span<const Departures> departures(const Node& node) const {
+        if (node.many_departures.capacity() == 0) return node.few_departures;
+        return {departures_.data(node.many_departures), node.many_departures.capacity()};
+    }
+    // How many have gone of a class that the node had when it was built; null for any other class.
+    std::uint32_t* gone_of(NodeId id, ClassId label);
     std::span<const Slot> rows(const Node& leaf) const {
         return {rows_.data(leaf.rows), static_cast<std::size_t>(leaf.tally.size)};
     }
@@ -268,6 +272,7 @@ class Tree {
     }
     const ClassCount* find_among_many(const Node& node, ClassId label) const;
     void count_in_first(Node& node, ClassId label) noexcept;
+    void expect_departures(Node& node, std::span<const ClassCount> built);
     void find_places(Node& leaf, std::size_t n_listed) noexcept;
 
     std::vector<Node, LargePages<Node>> nodes_;
@@ -277,6 +282,7 @@ class Tree {
     std::vector<NodeId> put_off_;  // all of them, and some that no longer are
     BlockPool<Slot> rows_;
     BlockPool<ClassCount> counts_;
+    BlockPool<Departures> departures_;
     // By slot: its place on its leaf's list. Many streams never delete, and most leaves are rebuilt
     // before anybody does: a leaf finds them out when it loses its first example.
     std::vector<std::uint32_t, LargePages<std::uint32_t>> places_;

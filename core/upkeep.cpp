@@ -167,26 +167,28 @@ void Upkeep::undo(const Examples& examples) noexcept {
 
 void Upkeep::apply(const Examples& examples, const Change& change, const Touched& at) noexcept {
     Node& node = tree_[at.node];
+    const ClassId label = examples.label(change.slot);
     // Counted on the whole path, also where nothing is rebuilt: the amortised charge rests on it.
     ++node.updates_since_build;
     if (change.is_insertion) {
         enter(examples, at.node, change.slot);
     } else {
         ++node.deletions_since_build;
-        if (Departures* own = node.departures_of(examples.label(change.slot))) ++own->gone;
+        if (std::uint32_t* const gone = tree_.gone_of(at.node, label)) ++*gone;
         leave(examples, at.node, change.slot);
     }
 }
 
 void Upkeep::undo(const Examples& examples, const Change& change, const Touched& at) noexcept {
     Node& node = tree_[at.node];
+    const ClassId label = examples.label(change.slot);
     node.safe_updates = 0;  // it may have been set with the changes in
     --node.updates_since_build;
     if (change.is_insertion) {
         leave(examples, at.node, change.slot);
     } else {
         --node.deletions_since_build;
-        if (Departures* own = node.departures_of(examples.label(change.slot))) --own->gone;
+        if (std::uint32_t* const gone = tree_.gone_of(at.node, label)) --*gone;
         enter(examples, at.node, change.slot);
     }
 }
@@ -265,14 +267,19 @@ bool Upkeep::gap_may_exceed(const Examples& examples, const Touched& at, Watch& 
     return false;
 }
 
-// With two classes, an example of a third was not there when the node was built: no loss.
-double Upkeep::floor_since_build(const Node& node) {
-    const double at_build = node.floor_at_build;
-    const auto& [a, b] = node.departures;
-    const double lost = a.built == 0 ? kMassPerDeletion * node.deletions_since_build
-                                     : mass_lost(a.gone, a.built, b.built, at_build) +
-                                           mass_lost(b.gone, b.built, a.built, at_build);
-    return std::max(0.0, at_build - lost);
+// Examples of a class that came after the build go as they came: no loss.
+double Upkeep::floor_since_build(const Node& node) const {
+    if (node.deletions_since_build == 0) return node.floor_at_build;
+    Tally built;
+    for (const Departures& each : tree_.departures(node)) {
+        built.size += each.built;
+        built.squares += std::uint64_t{each.built} * each.built;
+    }
+    double floor = node.floor_at_build;
+    for (const Departures& each : tree_.departures(node)) {
+        floor -= mass_lost(built, node.floor_at_build, each.built, each.gone);
+    }
+    return std::max(0.0, floor);
 }
 
 // No split leaves less of a set than of its parts, and the parts may have been built lately.

@@ -104,7 +104,7 @@ class Upkeep {
     bool fires(const Examples& examples, const Touched& at, Watch& watch);
     bool leaf_must_split(const Examples& examples, Node& leaf, std::uint32_t depth);
     bool gap_may_exceed(const Examples& examples, const Touched& at, Watch& watch);
-    static double floor_since_build(const Node& node);
+    double floor_since_build(const Node& node) const;
     double floor_by_parts(const Examples& examples, NodeId node, std::uint32_t depth, int levels,
                           Watch& watch);
     void look_again_above(NodeId rebuilt) noexcept;

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     X = tuple[float, ...]
     Example = tuple[X, Hashable]  # (x, y)
@@ -60,16 +60,26 @@ def gain(S: list[Example], split: Split) -> Fraction:
     return gini(S) - mass_left(S, split) / len(S) if S else Fraction(0)
 
 
-def mass_lost(gone: int, own: int, others: int, floor: Fraction) -> Fraction:
-    """Bound what deletions take from a split of two labels: `gone` of one's `own` (Fact 3, MAP.md).
+def mass(counts: Iterable[int]) -> Fraction:
+    """|S| g(S), from the number of examples with each label."""
+    counts = list(counts)
+    return sum(counts) - Fraction(sum(n * n for n in counts), sum(counts) or 1)
 
-    All splits leave at least `floor`. From that the core takes two millionths of the set, so that
-    rounding does not matter; whatever it does, it does here.
+
+def mass_lost(built: Counter[Hashable], floor: Fraction, y: Hashable, gone: int) -> Fraction:
+    """Bound what `gone` deletions of label y take from any split of the labels `built` (Fact 3).
+
+    All splits left at least `floor`. Two millionths of the set are taken from what that says of y
+    against the rest, so that the core's rounding does not matter; whatever it does, it does here.
     """
-    d, n = min(gone, own), own + others
+    own, n = built[y], built.total()
+    d, others = min(gone, own), n - own
     if d == 0:
         return Fraction(0)
-    gained = own * others - n * floor / 2 + Fraction(n * n, 10**6)
+    rest = mass(n_z for z, n_z in built.items() if z != y)
+    as_two = mass([own, others])
+    least = max(floor - rest, as_two - 2 * (mass(built.values()) - floor))
+    gained = n * (as_two - least) / 2 + Fraction(n * n, 10**6)
     root = root_above(gained * gained + 4 * d * (own - d) * gained)
     side = n * (gained + 2 * d * own + root) / (2 * (gained + own * own))
     return 2 * d * (1 - d / min(side, Fraction(d + others)))
@@ -183,12 +193,9 @@ class Reference:
         """Bound from below what any split leaves of S_v: never less than of the parts of S_v."""
         if v.split is None:
             return Fraction(0)
-        lost = 2 * Fraction(v.gone.total())  # Fact 1
-        if len(v.labels_at_build) == 2:  # a row of a third label has come since, and takes nothing
-            (a, n_a), (b, n_b) = v.labels_at_build.items()
-            lost = mass_lost(v.gone[a], n_a, n_b, v.mass_at_build)
-            lost += mass_lost(v.gone[b], n_b, n_a, v.mass_at_build)
-        since_build = max(Fraction(0), v.mass_at_build - lost)
+        built, at_build = v.labels_at_build, v.mass_at_build
+        lost = sum(mass_lost(built, at_build, y, v.gone[y]) for y in built)
+        since_build = max(Fraction(0), at_build - lost)
         parts = (self.floor(child, levels - 1) for child in v.children if levels > 0)
         return max(since_build, sum(parts, Fraction(0)))
 

@@ -74,7 +74,7 @@ inline std::string portrait(const Upkeep& subject) {
                 std::to_string(node.updates_since_build) + "/" +
                 std::to_string(node.deletions_since_build) + "/" + std::to_string(node.built_size) +
                 ":";
-        for (const Departures& each : node.departures) {
+        for (const Departures& each : subject.tree().departures(node)) {
             text += std::to_string(each.built) + "-" + std::to_string(each.gone) + ",";
         }
         for (const ClassCount& c : subject.tree().counts(node)) {

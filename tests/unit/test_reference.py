@@ -119,30 +119,34 @@ def test_fact_2_no_set_has_less_mass_than_its_parts(n_classes, most):
         assert mass(both) >= mass(one) + mass(other), (one, other)
 
 
-def deletions(side):
-    """Every way to delete from a side."""
-    return itertools.product(*(range(n + 1) for n in side))
+def allowed(gone, built, floor):
+    """Give what all these deletions may take, of a set built with so many of each label."""
+    labels = Counter(dict(enumerate(built)))
+    return sum(mass_lost(labels, floor, y, d) for y, d in enumerate(gone))
 
 
-def test_fact_3_no_split_loses_more_than_both_labels_may():
+def added(one, other):
+    return tuple(a + b for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize(("n_classes", "most"), [(2, 5), (3, 2)])
+def test_fact_3_no_split_loses_more_than_all_labels_may(n_classes, most):
     """With the mass that this very split left as the floor: none can be higher."""
-    every = list(itertools.product(range(6), repeat=2))
+    every = list(itertools.product(range(most + 1), repeat=n_classes))
+    masses = {side: mass(side) for side in every}
+    deletions = {side: list(itertools.product(*(range(n + 1) for n in side))) for side in every}
     for left, right in itertools.combinations_with_replacement(every, 2):
-        a, b = (one + other for one, other in zip(left, right, strict=True))
-        if a == 0 or b == 0:
+        built = added(left, right)
+        if 0 in built:
             continue
-        before = mass(left) + mass(right)
-        lost = Counter()  # the most that any way to delete as many takes
-        for of_left, of_right in itertools.product(deletions(left), deletions(right)):
-            gone = tuple(one + other for one, other in zip(of_left, of_right, strict=True))
-            after = sum(
-                mass([n - d for n, d in zip(side, of_side, strict=True)])
-                for side, of_side in ((left, of_left), (right, of_right))
-            )
-            lost[gone] = max(lost[gone], before - after)
-        for (d_a, d_b), most_lost in lost.items():
-            allowed = mass_lost(d_a, a, b, before) + mass_lost(d_b, b, a, before)
-            assert most_lost <= allowed, (left, right, d_a, d_b)
+        least = {}  # of what is left, after so many deletions of each label
+        for stay_left, stay_right in itertools.product(deletions[left], deletions[right]):
+            stay, after = added(stay_left, stay_right), masses[stay_left] + masses[stay_right]
+            least[stay] = min(least.get(stay, after), after)
+        before = masses[left] + masses[right]
+        for stay, after in least.items():
+            gone = tuple(n - m for n, m in zip(built, stay, strict=True))
+            assert before - after <= allowed(gone, built, before), (left, right, gone)
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.9])
@@ -151,17 +155,18 @@ def test_fact_3_is_met_by_a_split_that_sends_what_goes_to_one_side(share):
     with_them = round(others * (gone / own * (1 - share) + share))  # more of them than by chance
     before = mass([gone, with_them]) + mass([own - gone, others - with_them])
     loses = mass([gone, with_them])
-    assert loses <= mass_lost(gone, own, others, before) < loses * Fraction(101, 100)
+    assert loses <= allowed((gone, 0), (own, others), before) < loses * Fraction(101, 100)
 
 
-def test_fact_3_asks_for_less_than_fact_1_and_never_for_more_than_there_was():
+@pytest.mark.parametrize("rest", [(), (1,), (20, 3)])
+def test_fact_3_asks_for_less_than_fact_1_and_never_for_more_than_there_was(rest):
     for own, others, gone in itertools.product((1, 7, 40), (1, 7, 40), range(50)):
-        whole = mass([own, others])
-        for floor in (Fraction(0), whole / 2, whole):
-            lost = mass_lost(gone, own, others, floor)
-            assert 0 <= lost <= min(2 * gone, whole), (own, others, gone, floor)
-            more = mass_lost(gone + 1, own, others, floor)
-            assert lost <= more <= lost + 2, (own, others, gone, floor)
+        built = (own, others, *rest)
+        for floor in (Fraction(0), mass(built) / 2, mass(built)):
+            lost = allowed((gone,), built, floor)
+            assert 0 <= lost <= min(2 * gone, mass([own, sum(built) - own])), (built, gone, floor)
+            more = allowed((gone + 1,), built, floor)
+            assert lost <= more <= lost + 2, (built, gone, floor)
 
 
 def cells(n_cells, most):
