@@ -174,9 +174,6 @@ class Auditor {
             std::abs(static_cast<double>(visit.rows.size()) - static_cast<double>(node.built_size));
         if (node.updates_since_build < moved) breach("it has missed updates");
         if (node.deletions_since_build > node.updates_since_build) breach("too many deletions");
-        std::uint64_t gone = 0;
-        for (const Departures& each : tree_.departures(node)) gone += each.gone;
-        if (gone > node.deletions_since_build) breach("more have gone of its classes than of it");
     }
 
     void audit_leaf(const Node& node, const Visit& visit, const Counts& counts) {
@@ -226,15 +223,31 @@ class Auditor {
             breach("split " + in_words(node.split) + " is " + number(gap) + " below " +
                    in_words(best_split_) + ", max_gap is " + number(limits_.max_gap));
         }
+        audit_departures(node, counts);
         if (limits_.epsilon < 0) audit_floor(node, counts, n);
+    }
+
+    void audit_departures(const Node& node, const Counts& counts) {
+        double built = 0, gone = 0;
+        for (const Departures& each : tree_.departures(node)) {
+            const double present = each.label < counts.size() ? counts[each.label] : 0.0;
+            if (present + each.gone < each.built) breach("it has missed deletions of a class");
+            built += each.built;
+            gone += each.gone;
+        }
+        if (built != node.built_size)
+            breach("its classes were not as many as it when it was built");
+        if (gone > node.deletions_since_build) breach("more have gone of its classes than of it");
     }
 
     // The floor must lie below the mass that the best split leaves: n * (g(S) - best gain).
     void audit_floor(const Node& node, const Counts& counts, double n) {
         double floor = node.floor_at_build;
-        for (const Departures& each : tree_.departures(node)) floor -= lost_by(each, node);
+        for (const Departures& each : tree_.departures(node)) {
+            if (each.gone > 0) floor -= lost_by(each, node);
+        }
         const double least = n * (gini_index(counts, n) - best_gain_);
-        if (floor > least + kAllowance * n * 4) {
+        if (!(floor <= least + kAllowance * n * 4)) {
             breach("its floor " + number(floor) + " is above the least mass " + number(least));
         }
     }
@@ -245,7 +258,6 @@ class Auditor {
     double lost_by(const Departures& own, const Node& node) const {
         const double built = node.built_size, others = built - own.built;
         const double went = std::min(own.gone, own.built), stayed = own.built - went;
-        if (went == 0) return 0.0;
         double of_others = others, of_all = built;
         for (const Departures& each : tree_.departures(node)) {
             const double share = static_cast<double>(each.built) * each.built;

@@ -63,11 +63,12 @@ inline double mass_lost(const Tally& built, double floor, std::uint64_t own, std
     if (gone == 0) return 0.0;
     const Tally rest{built.size - own, built.squares - own * own};
     const auto d = static_cast<double>(std::min(gone, own)), a = static_cast<double>(own);
-    const auto b = static_cast<double>(rest.size), n = a + b, as_two = 2 * a * b / n;
+    const auto b = static_cast<double>(rest.size), n = a + b;
+    const double as_two = 2 * a * b / n;
     const double least = std::max(floor - mass(rest), as_two - 2 * (mass(built) - floor));
-    const double gained = n * (as_two - least) / 2 + 1e-6 * n * n;
-    const double root = std::sqrt(gained * gained + 4 * d * (a - d) * gained);
-    const double side = n * (gained + 2 * d * a + root) / (2 * (gained + a * a));
+    const double y = n * (as_two - least) / 2 + 1e-6 * n * n;  // n*n/2 times what is gained at most
+    const double root = std::sqrt(y * y + 4 * d * (a - d) * y);
+    const double side = n * (y + 2 * d * a + root) / (2 * (y + a * a));
     return 2 * d * (1 - d / std::min(side, d + b));
 }
 

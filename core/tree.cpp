@@ -106,14 +106,14 @@ void Tree::count_out(NodeId id, ClassId label) noexcept {
     }
 }
 
-void Tree::expect_departures(Node& node, std::span<const ClassCount> built) {
+void Tree::start_departures(Node& node) {
     Departures* place = node.few_departures.data();
-    if (built.size() > Node::kFewClasses) {
-        node.many_departures = departures_.take(built.size());
+    if (node.n_classes > Node::kFewClasses) {
+        node.many_departures = departures_.take(node.n_classes);
         place = departures_.data(node.many_departures);
         std::fill_n(place, node.many_departures.capacity(), Departures{});
     }
-    for (const ClassCount& each : built) *place++ = {each.label, each.count};
+    for (const ClassCount& each : counts(node)) *place++ = {each.label, each.count};
 }
 
 std::uint32_t* Tree::gone_of(NodeId id, ClassId label) {
@@ -187,7 +187,7 @@ void Tree::fill(Node& node, const PlannedNode& planned, const Plan& plan) {
     if (n_classes > Node::kFewClasses) node.many_counts = counts_.take(n_classes);
     node.n_classes = n_classes;
     std::copy_n(plan.counts.data() + planned.counts_begin, n_classes, counts_of(node));
-    if (!node.is_leaf()) expect_departures(node, counts(node));
+    if (!node.is_leaf()) start_departures(node);
     if (planned.split.kind == Kind::leaf && n_rows > 0) {
         node.rows = rows_.take(n_rows);
         std::copy_n(plan.rows.data() + planned.begin, n_rows, rows_.data(node.rows));

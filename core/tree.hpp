@@ -2,7 +2,7 @@
 //
 // A node keeps counts, never rows; a leaf lists the slots of its examples. Siblings lie side by
 // side, so the right child is left + 1. What the maintenance rules need since the node's last build
-// (built_size, updates, deletions, floor) stands in the node, but only upkeep.cpp reads it.
+// (built_size, updates, departures, floor) stands here, but only upkeep.cpp decides by it.
 //
 // Invariants (certify checks them): size and squares follow from the class counts, the counts of a
 // node are the sum of its children's, a leaf lists exactly the examples that route to it.
@@ -136,8 +136,7 @@ struct Node {
     NodeId parent = kNoNode;
     double floor_at_build = 0;  // the mass that the split left when it was built: the least of all
     std::uint32_t deletions_since_build = 0;
-    // Of an internal node, sorted by class; places that are left over are of no class. Few are
-    // here.
+    // Of an internal node, sorted by class, what is left over is of none: here, or in a block.
     std::array<Departures, kFewClasses> few_departures{};
     bool built_inseparable = false;  // a leaf only because all its examples had the same x
     bool all_equal = false;          // known: all its examples have the same x
@@ -272,7 +271,7 @@ class Tree {
     }
     const ClassCount* find_among_many(const Node& node, ClassId label) const;
     void count_in_first(Node& node, ClassId label) noexcept;
-    void expect_departures(Node& node, std::span<const ClassCount> built);
+    void start_departures(Node& node);
     void find_places(Node& leaf, std::size_t n_listed) noexcept;
 
     std::vector<Node, LargePages<Node>> nodes_;

@@ -66,22 +66,22 @@ def mass(counts: Iterable[int]) -> Fraction:
     return sum(counts) - Fraction(sum(n * n for n in counts), sum(counts) or 1)
 
 
-def mass_lost(built: Counter[Hashable], floor: Fraction, y: Hashable, gone: int) -> Fraction:
-    """Bound what `gone` deletions of label y take from any split of the labels `built` (Fact 3).
+def mass_lost(built: Counter[Hashable], floor: Fraction, label: Hashable, gone: int) -> Fraction:
+    """Bound what `gone` deletions of a label take from any split of those in `built` (Fact 3).
 
-    All splits left at least `floor`. Two millionths of the set are taken from what that says of y
-    against the rest, so that the core's rounding does not matter; whatever it does, it does here.
+    All splits left at least `floor`. Two millionths of the set are taken from what that says of the
+    label against the rest, so that the core's rounding does not matter: it does the same.
     """
-    own, n = built[y], built.total()
+    own, n = built[label], built.total()
     d, others = min(gone, own), n - own
     if d == 0:
         return Fraction(0)
-    rest = mass(n_z for z, n_z in built.items() if z != y)
+    rest = mass(many for other, many in built.items() if other != label)
     as_two = mass([own, others])
     least = max(floor - rest, as_two - 2 * (mass(built.values()) - floor))
-    gained = n * (as_two - least) / 2 + Fraction(n * n, 10**6)
-    root = root_above(gained * gained + 4 * d * (own - d) * gained)
-    side = n * (gained + 2 * d * own + root) / (2 * (gained + own * own))
+    y = n * (as_two - least) / 2 + Fraction(n * n, 10**6)  # n²/2 times what is gained at most
+    root = root_above(y * y + 4 * d * (own - d) * y)
+    side = n * (y + 2 * d * own + root) / (2 * (y + own * own))
     return 2 * d * (1 - d / min(side, Fraction(d + others)))
 
 

@@ -366,7 +366,7 @@ def test_a_node_is_kept_for_the_sake_of_its_parts(window):
 
 
 def test_a_window_rebuilds_less_than_by_fact_1_alone(monkeypatch):
-    monkeypatch.setattr("reference.mass_lost", lambda built, floor, y, gone: 2 * gone)
+    monkeypatch.setattr("reference.mass_lost", lambda built, floor, label, gone: 2 * gone)
     rng = random.Random(12)
     tree, by_fact_1 = EverTree(2), Reference(2)
     rows = []
