@@ -5,7 +5,7 @@ PYTHON ?= python3
 JOBS ?= 2
 # What `make sanitize` runs: a part of the suite that passes through every C++ file, without what is
 # about other programs.
-SANITIZE_TESTS ?= tests/unit $(addprefix --ignore=tests/unit/test_,benchmarks.py plots.py reference.py)
+SANITIZE_TESTS ?= tests/unit $(addprefix --ignore=tests/unit/test_,benchmarks.py facts.py plots.py reference.py)
 SOAK_TESTS ?= $(wildcard tests/oracle tests/certified)
 
 VENV := .venv
